@@ -16,7 +16,6 @@ import (
 )
 
 func TestSomethingBegan(t *testing.T) {
-	t.Parallel()
 	report := func(name string, status metav1.ConditionStatus) hyperv1.ControlPlaneComponent {
 		return hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: hyperv1.ControlPlaneComponentStatus{
 			Conditions: []metav1.Condition{{Type: hyperv1.ControlPlaneComponentAvailable, Status: status}}}}
@@ -38,7 +37,6 @@ func TestSomethingBegan(t *testing.T) {
 		"When only the operator's own report is behind it should wait":    {reports: []hyperv1.ControlPlaneComponent{report("control-plane-operator", no)}, serving: []string{"control-plane-operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			serving := map[string]bool{}
 			for _, n := range tc.serving {
 				serving[n] = true
@@ -49,7 +47,6 @@ func TestSomethingBegan(t *testing.T) {
 }
 
 func TestAwaited(t *testing.T) {
-	t.Parallel()
 	scheme, err := newScheme()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	key := client.ObjectKey{Namespace: "clusters-demo", Name: "demo"}
@@ -74,7 +71,6 @@ func TestAwaited(t *testing.T) {
 		"When the control plane is ready it should keep the gap, whatever happens": {objs: []client.Object{of(true), deployment, report}, news: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			objs := make([]client.Object, 0, len(tc.objs))
 			for _, o := range tc.objs { // the client writes into them

@@ -55,8 +55,7 @@ func TestRemoving(t *testing.T) {
 	}
 }
 
-func TestVersionOperatorEnds(t *testing.T) {
-	t.Parallel()
+func TestVersionOperatorPasses(t *testing.T) {
 	w := newPayloadWorld(t)
 	w.generateFeatureGates()
 	NewWithT(t).Expect(w.settle(w.c)).To(Succeed())

@@ -294,7 +294,6 @@ func TestConditions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			status := tc.obs.HCP.Status.DeepCopy()
 			report(status, tc.obs, noon)

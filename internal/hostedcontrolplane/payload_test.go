@@ -95,9 +95,8 @@ func expectGranted(t testing.TB, w *world, hcp *hyperv1.HostedControlPlane) {
 	}
 }
 
-func TestPayload(t *testing.T) {
+func TestPayloadPasses(t *testing.T) {
 	t.Run("When the release is an OpenShift payload it should bring up its components, and then write nothing", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newPayloadWorld(t)
 		w.generateFeatureGates()
@@ -138,7 +137,6 @@ func TestPayload(t *testing.T) {
 	})
 
 	t.Run("When the first pass learns the flavour of the release it should make the certificates of payloads at once, and one writer the kubeconfigs", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newPayloadWorld(t)
 		old := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "ovnkube-master-external"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
@@ -158,7 +156,6 @@ func TestPayload(t *testing.T) {
 	})
 
 	t.Run("When the payload lacks an image it should name the tag", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newPayloadWorld(t)
 		delete(w.payloads[payload422].Images, "oauth-server")
@@ -183,7 +180,6 @@ func TestPayload(t *testing.T) {
 		}, `service Ignition cannot be published by "None"`},
 	} {
 		t.Run(name+" it should say so before a component is made", func(t *testing.T) {
-			t.Parallel()
 			g := NewWithT(t)
 			w := newPayloadWorld(t, tc.change)
 			_, err := w.pass(w.c)
@@ -208,7 +204,6 @@ func TestPayload(t *testing.T) {
 		}, "spec.configuration.featureGate.customNoUpgrade.enabled[0]"},
 	} {
 		t.Run(name+" the API should refuse it by its field", func(t *testing.T) {
-			t.Parallel()
 			w := newPayloadWorld(t)
 			bad := w.hcp.DeepCopy()
 			bad.ResourceVersion, bad.UID, bad.Name = "", "", "bad"
@@ -218,7 +213,6 @@ func TestPayload(t *testing.T) {
 	}
 
 	t.Run("When the features of the payload can't be read it should name them, and roll out nothing that needs them", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newPayloadWorld(t)
 		g.Expect(w.c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "feature-gate"},
@@ -255,7 +249,6 @@ func TestPayload(t *testing.T) {
 	})
 
 	t.Run("When the payload changes kube-apiserver should wait for etcd, and the others for it", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newPayloadWorld(t)
 		w.generateFeatureGates()

@@ -29,9 +29,8 @@ func condition(hcp *hyperv1.HostedControlPlane, kind string) string {
 }
 
 //nolint:staticcheck // because old readers read the fields that are deprecated
-func TestReconcile(t *testing.T) {
+func TestReconcilePasses(t *testing.T) {
 	t.Run("When nothing exists it should bring up a control plane that is available, and then write nothing", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		g.Expect(w.settle(w.c)).To(Succeed())
@@ -55,7 +54,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the load balancer has no address it should wait, with certificates made and no workload started", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		w.address = ""
@@ -73,7 +71,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the release is another's it should leave everything alone", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		r := w.reconciler(w.c)
@@ -87,7 +84,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When it is paused it should report, change nothing, and go on at the end of the pause", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		until := w.clock.Now().Add(10 * time.Minute).Truncate(time.Second)
@@ -105,7 +101,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When a Route is asked for it should say what to use instead and heal when that is done", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t, func(h *hyperv1.HostedControlPlane) {
 			h.Spec.Services[3].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
@@ -120,7 +115,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the registry does not answer it should keep what runs, say so, and go on when it does", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		g.Expect(w.settle(w.c)).To(Succeed())
@@ -136,7 +130,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the pull secret is missing it should wait for it", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		g.Expect(w.c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.hcp.Namespace, Name: "pull-secret"}})).To(Succeed())
@@ -145,7 +138,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the release changes it should move to it and record both", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t, func(h *hyperv1.HostedControlPlane) { h.Spec.ReleaseImage = "10.244.0.1:5000/hypershift/release:1.35.1" })
 		g.Expect(w.settle(w.c)).To(Succeed())
@@ -163,7 +155,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When certificates are due it should renew them and leave authorities and keys alone", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		g.Expect(w.settle(w.c)).To(Succeed())
@@ -180,7 +171,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When the user keeps certificates himself it should make none", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t, func(h *hyperv1.HostedControlPlane) {
 			h.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
@@ -190,7 +180,6 @@ func TestReconcile(t *testing.T) {
 	})
 
 	t.Run("When it is deleted it should let go at once, also while paused and with nothing else alive", func(t *testing.T) {
-		t.Parallel()
 		g := NewWithT(t)
 		w := newWorld(t)
 		_, err := w.pass(w.c)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"hcp.internal/platform/config"
@@ -18,8 +19,13 @@ func (e *Env) Install(t testing.TB, crds ...*apiextensionsv1.CustomResourceDefin
 	}
 }
 
+// installer is the manager of the definitions' fields, in whatever package the test is: a seed does not depend on who made it.
+const installer = "testenv"
+
 func (e *Env) install(crds []*apiextensionsv1.CustomResourceDefinition) error {
-	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout}); err != nil {
+	cfg := rest.CopyConfig(e.Config)
+	cfg.UserAgent = installer
+	if _, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout}); err != nil {
 		return fmt.Errorf("installing CustomResourceDefinitions: %w", err)
 	}
 	return nil

@@ -31,8 +31,7 @@ func staysQuiet(t *testing.T) {
 }
 
 // stopBeside stops what hack/beside.sh runs beside these tests, since processor time is measured, and returns what lets it go on.
-func stopBeside(t *testing.T) (resume func()) {
-	t.Helper()
+func stopBeside() (resume func()) {
 	group, err := strconv.Atoi(os.Getenv("BESIDE_GROUP"))
 	if err != nil || group <= 1 {
 		return func() {}
@@ -47,7 +46,7 @@ const looks = 3
 
 func observeQuiet(t *testing.T) {
 	t.Helper()
-	defer stopBeside(t)()
+	defer stopBeside()()
 	for look := 1; ; look++ {
 		report, err := quiet.Observe(t.Context(), quiet.Options{StateDir: stateDir, Settle: settle, Length: quietFor, Bounds: quiet.DefaultBounds(), Say: os.Stdout})
 		if err != nil {

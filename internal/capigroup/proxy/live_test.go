@@ -76,7 +76,6 @@ var noise = []struct {
 	by   string
 }{
 	{regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time|Audit-Id|deletionTimestamp|storageVersionHash|hash)":\s?"[^"]*"`), `"$1":"-"`},
-	{regexp.MustCompile(`"manager":"[^"]*\.test"`), `"manager":"-"`}, // of which package the test was that made the seed
 	{regexp.MustCompile(`"resourceVersionMatch":"[^"]*"`), `-`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), `-`},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `-`},

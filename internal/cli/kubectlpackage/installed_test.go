@@ -76,6 +76,7 @@ var changing = []struct {
 	{regexp.MustCompile(`(observedGeneration"?: )\d+`), `${1}N`},
 	{regexp.MustCompile(`(package-operator.run/hash"?: )"?[a-z0-9]+"?`), `${1}"HASH"`},
 	{regexp.MustCompile(`(name"?: "?web)-[a-z0-9]+`), `${1}-HASH`},
+	{regexp.MustCompile(`sha256:[0-9a-f]{64}`), "DIGEST"},
 	// Who wrote what when, whose list is the API server's.
 	{regexp.MustCompile(`(?s)\n  managedFields:.*?\n  name:`), "\n  managedFields: FIELDS\n  name:"},
 	{regexp.MustCompile(`(?s)"managedFields": \[.*?\n        \]`), `"managedFields": "FIELDS"`},

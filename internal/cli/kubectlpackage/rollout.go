@@ -318,23 +318,35 @@ func progressOf(ctx context.Context, c client.Client, kind string, key client.Ob
 	if err != nil {
 		return rolloutState{}, fmt.Errorf("getting %s: %w", kind, err)
 	}
-	if invalid := conditions.Get(list, v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == "True" && invalid.ObservedGeneration == generation {
-		return state, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, key.Name, invalid.Reason, invalid.Message))
+	state.line, state.done, err = progressIn(list, kind, key.Name, generation, revision)
+	return state, err
+}
+
+// progressIn is what a package's or deployment's conditions say of its generation. Those of an earlier one say nothing: the pause that has just been ended
+// is still among them.
+func progressIn(list []metav1.Condition, kind, name string, generation, revision int64) (line string, done bool, err error) {
+	current := func(condition string) *metav1.Condition {
+		if c := conditions.Get(list, condition); c != nil && c.ObservedGeneration == generation {
+			return c
+		}
+		return nil
 	}
-	if conditions.IsTrue(list, v1alpha1.ConditionPaused) {
-		return state, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, key.Name))
+	if invalid := current(v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == metav1.ConditionTrue {
+		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, name, invalid.Reason, invalid.Message))
 	}
-	progressing, available := conditions.Get(list, v1alpha1.ConditionProgressing), conditions.Get(list, v1alpha1.ConditionAvailable)
+	if paused := current(v1alpha1.ConditionPaused); paused != nil && paused.Status == metav1.ConditionTrue {
+		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, name))
+	}
+	progressing, available := current(v1alpha1.ConditionProgressing), current(v1alpha1.ConditionAvailable)
 	unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked)
 	switch {
-	case unpacked != nil && unpacked.Status == "False":
-		state.line = fmt.Sprintf("waiting for the image: %s", unpacked.Message)
-	case progressing == nil || available == nil || progressing.ObservedGeneration != generation || available.ObservedGeneration != generation:
-		state.line = "waiting for the rollout to begin"
-	case progressing.Status == "False" && available.Status == "True":
-		state.line, state.done = fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, key.Name, revision), true
+	case unpacked != nil && unpacked.Status == metav1.ConditionFalse:
+		return fmt.Sprintf("waiting for the image: %s", unpacked.Message), false, nil
+	case progressing == nil || available == nil:
+		return "waiting for the rollout to begin", false, nil
+	case progressing.Status == metav1.ConditionFalse && available.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, name, revision), true, nil
 	default:
-		state.line = fmt.Sprintf("revision %d: %s", revision, progressing.Message)
+		return fmt.Sprintf("revision %d: %s", revision, progressing.Message), false, nil
 	}
-	return state, nil
 }

@@ -38,8 +38,8 @@ var (
 	testsElsewhere = []string{"test/e2e"}
 )
 
-// withoutDetector are packages that link a cloud's whole library, by why nothing of ours meets in their tests: to compile that library with the detector
-// takes longer than all their tests.
+// withoutDetector are packages by why they are tested without it. Most link a cloud's whole library: to compile that with the detector takes longer than all
+// their tests.
 var withoutDetector = map[string]string{
 	"cmd/hcp-cloud":                 "trees of commands are made, and none is run",
 	"cmd/hypershift":                "a command works in one goroutine; subtests side by side start programs",
@@ -47,6 +47,11 @@ var withoutDetector = map[string]string{
 	"internal/cli/destroy":          "a command works in one goroutine, and its test reads what it prints",
 	"internal/local/cli":            "a command works in one goroutine, and its test reads what it prints",
 	"internal/platform/azure/cloud": "one controller works in a manager, as others do in packages with the detector",
+
+	// Reconcilers' longest tests: an hour with the detector on a busy machine. make test has client-go look for what goroutines of a reconciler share.
+	"internal/hostedcluster":           "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
+	"internal/hostedcluster/migration": "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
+	"internal/hostedcontrolplane":      "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
 }
 
 // pkg is a folder with Go files.

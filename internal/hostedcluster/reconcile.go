@@ -145,7 +145,7 @@ const pendingRecheck = time.Minute
 // awaitRelease ends a pass that can't go on before a registry has answered. It says so when nothing is known of the release yet.
 func (r *Reconciler) awaitRelease(ctx context.Context, hc *hyperv1.HostedCluster, reason error) (ctrl.Result, error) {
 	before := hc.DeepCopy()
-	if c := conditions.Get(hc.Status.Conditions, hyperv1.ValidReleaseImage); c == nil || c.ObservedGeneration != hc.Generation {
+	if conditions.Current(hc.Status.Conditions, hyperv1.ValidReleaseImage, hc.Generation) == nil {
 		conditions.Set(&hc.Status.Conditions, r.Clock.Now(), metav1.Condition{
 			Type: hyperv1.ValidReleaseImage, Status: metav1.ConditionUnknown, Reason: hyperv1.StatusUnknownReason, Message: reason.Error(),
 			ObservedGeneration: hc.Generation,

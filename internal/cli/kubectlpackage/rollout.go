@@ -326,10 +326,7 @@ func progressOf(ctx context.Context, c client.Client, kind string, key client.Ob
 // is still among them.
 func progressIn(list []metav1.Condition, kind, name string, generation, revision int64) (line string, done bool, err error) {
 	current := func(condition string) *metav1.Condition {
-		if c := conditions.Get(list, condition); c != nil && c.ObservedGeneration == generation {
-			return c
-		}
-		return nil
+		return conditions.Current(list, condition, generation)
 	}
 	if invalid := current(v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == metav1.ConditionTrue {
 		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, name, invalid.Reason, invalid.Message))

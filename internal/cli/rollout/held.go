@@ -63,8 +63,8 @@ func fingerprint(p *packagesv1.HostedClusterPackage, inFlight []packagesv1.Packa
 
 // invalid says that a Package was judged as it is now, and can't be installed before somebody changes it.
 func invalid(p *packagesv1.Package) bool {
-	c := conditions.Get(p.Status.Conditions, packagesv1.ConditionInvalid)
-	return c != nil && c.Status == "True" && c.ObservedGeneration == p.Generation
+	c := conditions.Current(p.Status.Conditions, packagesv1.ConditionInvalid, p.Generation)
+	return c != nil && c.Status == "True"
 }
 
 func names(packages []packagesv1.Package) string {

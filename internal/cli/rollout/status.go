@@ -161,8 +161,7 @@ func why(p *packagesv1.Package) string {
 		{packagesv1.ConditionInvalid, metav1.ConditionTrue}, {packagesv1.ConditionUnpacked, metav1.ConditionFalse},
 		{packagesv1.ConditionProgressing, metav1.ConditionTrue}, {packagesv1.ConditionAvailable, metav1.ConditionFalse},
 	} {
-		c := conditions.Get(p.Status.Conditions, look.kind)
-		if c != nil && c.Status == look.bad && c.ObservedGeneration == p.Generation {
+		if c := conditions.Current(p.Status.Conditions, look.kind, p.Generation); c != nil && c.Status == look.bad {
 			return clip.Line(cmp.Or(c.Message, c.Reason))
 		}
 	}

@@ -192,8 +192,8 @@ func oneFlavour(obs *state.Observed) error {
 // validReleaseImage is decided anew only when the spec changed or the last answer was not True, so that a registry that goes away does not
 // take the condition of a running cluster with it.
 func validReleaseImage(obs *state.Observed) metav1.Condition {
-	last := conditions.Get(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage)
-	if last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == obs.HC.Generation {
+	last := conditions.Current(obs.HC.Status.Conditions, hyperv1.ValidReleaseImage, obs.HC.Generation)
+	if last != nil && last.Status == metav1.ConditionTrue {
 		return conditions.New(last.Type, last.Status, last.Reason, last.Message)
 	}
 	invalid := func(reason string, err error) metav1.Condition {

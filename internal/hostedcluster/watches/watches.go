@@ -73,8 +73,8 @@ func (r Requests) Awaited(ctx context.Context, req ctrl.Request) bool {
 	if err := r.Reader.Get(ctx, req.NamespacedName, hc); err != nil || !hc.DeletionTimestamp.IsZero() {
 		return true
 	}
-	c := conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterAvailable)
-	if c == nil || c.ObservedGeneration != hc.Generation {
+	c := conditions.Current(hc.Status.Conditions, hyperv1.HostedClusterAvailable, hc.Generation)
+	if c == nil {
 		return true
 	}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: names.NamespaceOf(hc), Name: hc.Name}, hcp); err != nil {

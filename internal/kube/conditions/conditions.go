@@ -64,6 +64,15 @@ func Get(list []metav1.Condition, conditionType string) *metav1.Condition {
 	return meta.FindStatusCondition(list, conditionType)
 }
 
+// Current returns the condition of a type if it is about this generation of the object, else nil: one of an earlier generation says nothing of what was
+// changed since. The result points into list.
+func Current(list []metav1.Condition, conditionType string, generation int64) *metav1.Condition {
+	if c := Get(list, conditionType); c != nil && c.ObservedGeneration == generation {
+		return c
+	}
+	return nil
+}
+
 // IsTrue says whether the condition of a type is there and True.
 func IsTrue(list []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionTrue(list, conditionType)

@@ -43,3 +43,20 @@ func TestSet(t *testing.T) {
 		g.Expect(len(list[0].Message)).To(Equal(32768))
 	})
 }
+
+func TestCurrent(t *testing.T) {
+	list := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, ObservedGeneration: 2}}
+	for name, tc := range map[string]struct {
+		of         string
+		generation int64
+		want       *metav1.Condition
+	}{
+		"When a condition is about this generation it should return it":     {of: "Ready", generation: 2, want: &list[0]},
+		"When a condition is about an earlier one it should return nothing": {of: "Ready", generation: 3},
+		"When there is no condition of the type it should return nothing":   {of: "Available", generation: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(conditions.Current(list, tc.of, tc.generation)).To(BeIdenticalTo(tc.want))
+		})
+	}
+}

@@ -155,8 +155,8 @@ func (b *bootstrap) available(ctx context.Context) (bool, error) {
 	if err := b.client.Get(ctx, client.ObjectKey{Name: packageName}, p); err != nil {
 		return false, fmt.Errorf("reading ClusterPackage %s: %w", packageName, err)
 	}
-	c := conditions.Get(p.Status.Conditions, v1alpha1.ConditionAvailable)
-	if c == nil || c.Status != "True" || c.ObservedGeneration != p.Generation {
+	c := conditions.Current(p.Status.Conditions, v1alpha1.ConditionAvailable, p.Generation)
+	if c == nil || c.Status != "True" {
 		return false, nil
 	}
 	d := &appsv1.Deployment{}

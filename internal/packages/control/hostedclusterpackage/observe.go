@@ -182,8 +182,8 @@ func clusterOf(hc *hyperv1.HostedCluster, labelKey string, namespaces map[string
 // packageOf is what matters of a Package. Conditions count if they are about its present generation.
 func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 	is := func(kind string, status metav1.ConditionStatus) bool {
-		c := conditions.Get(p.Status.Conditions, kind)
-		return c != nil && c.Status == status && c.ObservedGeneration == p.Generation
+		c := conditions.Current(p.Status.Conditions, kind, p.Generation)
+		return c != nil && c.Status == status
 	}
 	// What is available stays so until somebody reports otherwise, but it may be down already.
 	reported := conditions.Get(p.Status.Conditions, packagesv1.ConditionAvailable)

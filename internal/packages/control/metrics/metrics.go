@@ -142,7 +142,7 @@ func (r *Recorder) forgetSet(key client.ObjectKey) {
 // Package records a package.
 func (r *Recorder) Package(p *v1alpha1.Package) {
 	state := packageState{created: float64(p.CreationTimestamp.Unix()), availability: 2, revision: float64(p.Status.Revision), image: p.Spec.Image}
-	if c := conditions.Get(p.Status.Conditions, v1alpha1.ConditionAvailable); c != nil && c.ObservedGeneration == p.Generation {
+	if c := conditions.Current(p.Status.Conditions, v1alpha1.ConditionAvailable, p.Generation); c != nil {
 		switch c.Status {
 		case metav1.ConditionTrue:
 			state.availability = 1

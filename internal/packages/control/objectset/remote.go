@@ -129,9 +129,9 @@ func withPhase(refs []v1alpha1.RemotePhaseReference, ref v1alpha1.RemotePhaseRef
 
 // unavailable is the message of an ObjectSetPhase that is not available, else "".
 func unavailable(osp *v1alpha1.ObjectSetPhase) string {
-	available := conditions.Get(osp.Status.Conditions, v1alpha1.ConditionAvailable)
+	available := conditions.Current(osp.Status.Conditions, v1alpha1.ConditionAvailable, osp.Generation)
 	switch {
-	case available == nil || available.ObservedGeneration != osp.Generation:
+	case available == nil:
 		return "no status reported"
 	case available.Status == metav1.ConditionTrue:
 		return ""

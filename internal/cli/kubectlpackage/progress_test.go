@@ -10,23 +10,26 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 )
 
-func TestProgressIn(t *testing.T) {
+func TestProgress(t *testing.T) {
 	const generation = 3
 	condition := func(of, status string, generation int64) metav1.Condition {
 		return metav1.Condition{Type: of, Status: metav1.ConditionStatus(status), Reason: "Reason", Message: "as it is", ObservedGeneration: generation}
 	}
 	rolledOut := []metav1.Condition{condition(v1alpha1.ConditionProgressing, "False", generation), condition(v1alpha1.ConditionAvailable, "True", generation)}
 	for name, tc := range map[string]struct {
-		list []metav1.Condition
-		line string
-		done bool
-		held string
+		list   []metav1.Condition
+		paused bool
+		line   string
+		done   bool
+		held   string
 	}{
 		"When nothing was said yet it should wait": {line: "waiting for the rollout to begin"},
 		"When all was rolled out it should be over": {
 			list: rolledOut, line: "objectdeployment web successfully rolled out, revision 2", done: true},
 		"When it is paused it should be held": {
-			list: append(rolledOut[:2:2], condition(v1alpha1.ConditionPaused, "True", generation)), held: "`kubectl package unpause` resumes it"},
+			list: append(rolledOut[:2:2], condition(v1alpha1.ConditionPaused, "True", generation)), paused: true, held: "`kubectl package unpause` resumes it"},
+		"When its pause was ended and its newest revision is still paused it should wait": {
+			list: append(rolledOut[:2:2], condition(v1alpha1.ConditionPaused, "True", generation)), line: "waiting until the pause is over"},
 		"When a pause was ended and nobody has looked since it should wait": {
 			list: []metav1.Condition{condition(v1alpha1.ConditionProgressing, "False", generation-1), condition(v1alpha1.ConditionAvailable, "True", generation-1),
 				condition(v1alpha1.ConditionPaused, "True", generation-1)},
@@ -43,7 +46,7 @@ func TestProgressIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			line, done, err := progressIn(tc.list, "objectdeployment", "web", generation, 2)
+			line, done, err := observed{kind: "objectdeployment", name: "web", generation: generation, revision: 2, paused: tc.paused, conditions: tc.list}.progress()
 			g.Expect(line).To(Equal(tc.line))
 			g.Expect(done).To(Equal(tc.done))
 			if tc.held == "" {

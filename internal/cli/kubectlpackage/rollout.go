@@ -304,46 +304,56 @@ type rolloutState struct {
 func progressOf(ctx context.Context, c client.Client, kind string, key client.ObjectKey) (rolloutState, error) {
 	_, isPackage, _ := scopeOf(kind)
 	p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
-	var list []metav1.Condition
-	var generation, revision int64
 	var err error
-	state := rolloutState{}
+	state, seen := rolloutState{}, observed{kind: kind, name: key.Name}
 	if isPackage {
 		err = c.Get(ctx, key, p)
-		generation, list, revision, state.status = p.Generation, p.Status.Conditions, p.Status.Revision, p.Status
+		seen.generation, seen.paused, seen.conditions, seen.revision, state.status = p.Generation, p.Spec.Paused, p.Status.Conditions, p.Status.Revision, p.Status
 	} else {
 		err = c.Get(ctx, key, od)
-		generation, list, revision, state.status = od.Generation, od.Status.Conditions, od.Status.Revision, od.Status
+		seen.generation, seen.paused, seen.conditions, seen.revision, state.status = od.Generation, od.Spec.Paused, od.Status.Conditions, od.Status.Revision, od.Status
 	}
 	if err != nil {
 		return rolloutState{}, fmt.Errorf("getting %s: %w", kind, err)
 	}
-	state.line, state.done, err = progressIn(list, kind, key.Name, generation, revision)
+	state.line, state.done, err = seen.progress()
 	return state, err
 }
 
-// progressIn is what a package's or deployment's conditions say of its generation. Those of an earlier one say nothing: the pause that has just been ended
-// is still among them.
-func progressIn(list []metav1.Condition, kind, name string, generation, revision int64) (line string, done bool, err error) {
+// observed is what a package's or deployment's rollout is judged by.
+type observed struct {
+	kind, name           string
+	generation, revision int64
+	paused               bool // in its spec
+	conditions           []metav1.Condition
+}
+
+// progress says how far a rollout is, whether that is all, and as an error why it doesn't go on.
+func (o observed) progress() (line string, done bool, err error) {
 	current := func(condition string) *metav1.Condition {
-		return conditions.Current(list, condition, generation)
+		return conditions.Current(o.conditions, condition, o.generation)
 	}
 	if invalid := current(v1alpha1.ConditionInvalid); invalid != nil && invalid.Status == metav1.ConditionTrue {
-		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", kind, name, invalid.Reason, invalid.Message))
+		return "", false, exit.With(exit.Held, fmt.Errorf("%s %s is invalid: %s: %s", o.kind, o.name, invalid.Reason, invalid.Message))
 	}
-	if paused := current(v1alpha1.ConditionPaused); paused != nil && paused.Status == metav1.ConditionTrue {
-		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", kind, name))
+	paused := current(v1alpha1.ConditionPaused)
+	isPaused := paused != nil && paused.Status == metav1.ConditionTrue
+	if isPaused && o.paused {
+		return "", false, exit.With(exit.Held, fmt.Errorf("held: %s %s is paused; `kubectl package unpause` resumes it", o.kind, o.name))
 	}
 	progressing, available := current(v1alpha1.ConditionProgressing), current(v1alpha1.ConditionAvailable)
-	unpacked := conditions.Get(list, v1alpha1.ConditionUnpacked)
+	unpacked := conditions.Get(o.conditions, v1alpha1.ConditionUnpacked)
 	switch {
 	case unpacked != nil && unpacked.Status == metav1.ConditionFalse:
 		return fmt.Sprintf("waiting for the image: %s", unpacked.Message), false, nil
+	case isPaused:
+		// The pause was ended in the spec, and the newest revision follows.
+		return "waiting until the pause is over", false, nil
 	case progressing == nil || available == nil:
 		return "waiting for the rollout to begin", false, nil
 	case progressing.Status == metav1.ConditionFalse && available.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("%s %s successfully rolled out, revision %d", kind, name, revision), true, nil
+		return fmt.Sprintf("%s %s successfully rolled out, revision %d", o.kind, o.name, o.revision), true, nil
 	default:
-		return fmt.Sprintf("revision %d: %s", revision, progressing.Message), false, nil
+		return fmt.Sprintf("revision %d: %s", o.revision, progressing.Message), false, nil
 	}
 }

@@ -48,11 +48,13 @@ var withoutDetector = map[string]string{
 	"internal/local/cli":            "a command works in one goroutine, and its test reads what it prints",
 	"internal/platform/azure/cloud": "one controller works in a manager, as others do in packages with the detector",
 
-	// Reconcilers' longest tests: an hour with the detector on a busy machine. make test has client-go look for what goroutines of a reconciler share.
-	"internal/hostedcluster":           "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
-	"internal/hostedcluster/migration": "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
-	"internal/hostedcontrolplane":      "each object is reconciled in one goroutine; what reconcilers share is the cache, and its mutation detector looks there",
+	// These take longest with the detector, for their tests rather than for what they link. make test sets what turns client-go's detector on.
+	"internal/hostedcluster":           inOneGoroutine,
+	"internal/hostedcluster/migration": inOneGoroutine,
+	"internal/hostedcontrolplane":      inOneGoroutine,
 }
+
+const inOneGoroutine = "an object is reconciled in one goroutine; what reconcilers share is the cache, where client-go's detector of changes looks"
 
 // pkg is a folder with Go files.
 type pkg struct {

@@ -39,6 +39,9 @@ type Report struct {
 	Clients  []Requests    `json:"clients"`
 	CPU      []CPU         `json:"cpu"`
 	Problems []string      `json:"problems,omitempty"`
+
+	// ofProcessors is how many of Problems, the last ones, are of processor time. The first ones are those of Written.
+	ofProcessors int
 }
 
 // Written is an object that was written, made or deleted.
@@ -90,7 +93,9 @@ func judge(o observation, b Bounds) Report {
 	for _, w := range r.Written {
 		r.Problems = append(r.Problems, w.String())
 	}
-	r.Problems = append(r.Problems, tooBusy(o, beats, b)...)
+	r.Problems = append(r.Problems, askedTooMuch(o, beats, b)...)
+	used := usedTooMuch(o, b)
+	r.Problems, r.ofProcessors = append(r.Problems, used...), len(used)
 	return r
 }
 
@@ -188,7 +193,7 @@ func writesOf(c Requests, o object) (whats []string, total int) {
 	return whats, total
 }
 
-func tooBusy(o observation, beats []object, b Bounds) []string {
+func askedTooMuch(o observation, beats []object, b Bounds) []string {
 	var out []string
 	for _, c := range o.clients {
 		minutes := o.length.Minutes()
@@ -203,6 +208,12 @@ func tooBusy(o observation, beats []object, b Bounds) []string {
 				c, asks, b.Requests, leases, b.Leases, writes, strings.Join(c.What[:min(len(c.What), 8)], ", ")))
 		}
 	}
+	slices.Sort(out)
+	return out
+}
+
+func usedTooMuch(o observation, b Bounds) []string {
+	var out []string
 	idle := yardstick(o.cpu, o.length)
 	for group, bound := range map[Group]float64{
 		Operators: max(b.Operators, b.OperatorsTimes*idle), ManagementAPI: max(b.ManagementAPI, b.ManagementAPITimes*idle),
@@ -260,22 +271,23 @@ func (w Written) String() string {
 	return s
 }
 
-// OnlyKubelets says that all that was found is that kubelets told of something in events, and wrote nothing else: a probe that timed out, for example, as is
-// told of a busy machine, too.
-func (r Report) OnlyKubelets() bool {
+// MayBeTheMachine says that all that was found can be of a machine that others use, too: processor time, of which such a machine counts more for the same
+// work, and what kubelets tell in events, and nobody else wrote, as that a probe timed out. Who wants to know looks again.
+func (r Report) MayBeTheMachine() bool {
 	for _, w := range r.Written {
 		if w.object.kind != "Event" || !slices.Equal(w.Managers, []string{"kubelet"}) {
 			return false
 		}
 	}
-	for _, problem := range r.Problems[min(len(r.Written), len(r.Problems)):] { // those of what was written come first
+	asked := r.Problems[len(r.Written) : len(r.Problems)-r.ofProcessors]
+	for _, problem := range asked {
 		if !slices.ContainsFunc(r.Clients, func(c Requests) bool {
 			return strings.HasPrefix(c.User, "system:node:") && strings.HasPrefix(problem, c.String()+" asked ")
 		}) {
 			return false
 		}
 	}
-	return len(r.Written) > 0
+	return len(r.Written) > 0 || r.ofProcessors > 0 && len(asked) == 0
 }
 
 // worthShowing is the least, in percent of a core, of what is listed by name.

@@ -123,16 +123,18 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestOnlyKubelets(t *testing.T) {
+func TestMayBeTheMachine(t *testing.T) {
 	probe := func(manager string) object {
 		return object{server: managementName, kind: "Event", namespace: "a", name: "b.1", resourceVersion: "9",
 			managed: []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}, fields: fieldpath.Flatten(map[string]any{"reason": "Unhealthy"})}
 	}
 	node := Requests{Client: Client{managementName, "system:node:worker", "kubelet"}, Count: 9, Writes: 1, What: []string{"1× create events a/b.1"}}
+	hot := []CPU{{Where: "hypershift/operator/operator", Program: "hcp-operators", Group: Operators, Used: 2 * time.Second}}
 	other := Requests{Client: Client{managementName, "system:serviceaccount:a:b", "manager"}, Count: 9, Writes: 1, What: []string{"1× patch configmaps a/b"}}
 	for name, tc := range map[string]struct {
 		made    []object
 		clients []Requests
+		cpu     []CPU
 		want    bool
 	}{
 		"When nothing was found it should be no":                          {},
@@ -141,14 +143,18 @@ func TestOnlyKubelets(t *testing.T) {
 		"When a kubelet made an event and somebody asked it should be no": {made: []object{probe("kubelet")}, clients: []Requests{node, other}},
 		"When something else was made, too, it should be no":              {made: []object{probe("kubelet"), {server: managementName, kind: "Pod", name: "p", resourceVersion: "1"}}, clients: []Requests{node}},
 		"When nobody made anything and a kubelet asked it should be no":   {clients: []Requests{node}},
+		"When a program took long it should be yes":                       {cpu: hot, want: true},
+		"When it did and a kubelet made an event it should be yes":        {cpu: hot, made: []object{probe("kubelet")}, clients: []Requests{node}, want: true},
+		"When it did and asked it should be no":                           {cpu: hot, clients: []Requests{other}},
+		"When it did and somebody made an event it should be no":          {cpu: hot, made: []object{probe("scheduler")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := map[objectKey]object{}
 			for i, o := range tc.made {
 				after[objectKey{managementName, types.UID(fmt.Sprint(i))}] = o
 			}
-			r := judge(observation{length: time.Minute, after: after, clients: tc.clients}, DefaultBounds())
-			NewWithT(t).Expect(r.OnlyKubelets()).To(Equal(tc.want), "%v", r.Problems)
+			r := judge(observation{length: time.Minute, after: after, clients: tc.clients, cpu: tc.cpu}, DefaultBounds())
+			NewWithT(t).Expect(r.MayBeTheMachine()).To(Equal(tc.want), "%v", r.Problems)
 		})
 	}
 }

@@ -15,7 +15,9 @@
 //
 // A server that starts gets ready only if it can use each of its keys, see the startup probes of kube-apiserver. So a key of a cloud that can't be used stays
 // in ReadOnlyDeploy, and the way back is to name the key of before in the spec. A target that is given up stays in the status, as Interrupted, until the
-// control-plane-operator has taken it from the configuration: it can't come to write any more then. One that came to write meanwhile is gone on with.
+// control-plane-operator has taken it from the configuration: it can't come to write any more then. One that came to write meanwhile is gone on with. The
+// control-plane-operator takes it by itself when it sees the spec: in a cluster that slept meanwhile no server may get ready before that, and without one the
+// hosted-cluster-config-operator does not run.
 //
 // A key is in one of three forms: in kube-apiserver's configuration, in a plugin of ours, or in a service of a cloud, which a plugin of that cloud asks.
 //

@@ -89,6 +89,8 @@ type model struct {
 	broken       string   // the keys of clouds that can't be used: a server that starts with one does not get ready
 	surge        string   // the configuration of a server that does not get ready, and keeps those of before; "" there is none
 	silent       bool     // the hosted-cluster-config-operator is one that does not know rotations, or down
+	asleep       bool     // no server runs, nor the hosted-cluster-config-operator, which is back when one does
+	proven       string   // the keys with which servers got ready
 }
 
 func ptrKey(letter string) *Key {
@@ -107,7 +109,13 @@ func statusLetter(k hyperv1.SecretEncryptionKeyStatus) string {
 }
 
 func (m *model) converged() bool {
-	return !slices.ContainsFunc(m.servers, func(s string) bool { return s != m.live }) && (m.surge == "" || m.surge == m.live)
+	return !m.asleep && !slices.ContainsFunc(m.servers, func(s string) bool { return s != m.live }) && (m.surge == "" || m.surge == m.live)
+}
+
+// sleep ends all servers, as hibernation does.
+func (m *model) sleep() {
+	m.asleep, m.surge = true, ""
+	clear(m.servers)
 }
 
 // replace has servers start with what is live, as a rollout does: one that does not get ready replaces none.
@@ -117,6 +125,7 @@ func (m *model) replace(which ...int) {
 		m.surge = m.starts()
 		return
 	}
+	m.asleep, m.proven = false, m.proven+m.starts()
 	for _, i := range which {
 		m.servers[i] = m.starts()
 	}
@@ -168,7 +177,7 @@ func (m *model) controlPlaneOperator(t *rapid.T) {
 	}
 	next, err := Order(Wanted{
 		Live: keys(m.live), Converged: m.converged(), Spec: ptrKey(m.spec), Backup: ptrKey(m.backup), Unencrypted: m.deployed,
-		Active: active, Target: target, Promoted: Promoted(m.status),
+		Active: active, Target: target, Promoted: m.look().obs.Promotion(),
 	})
 	if err != nil && len(m.live) >= MaxKeys-1 { // for one more, and for the backup
 		m.undo()
@@ -176,6 +185,9 @@ func (m *model) controlPlaneOperator(t *rapid.T) {
 	}
 	if err != nil {
 		t.Fatalf("spec %s, live %s: %v", m.spec, m.live, err)
+	}
+	if first := letters(next)[:1]; m.live != "" && first != m.live[:1] && !strings.Contains(m.proven, first) {
+		t.Fatalf("a key is to write with which no server has started: %q: %+v", letters(next), *m)
 	}
 	if letters(next) != m.live {
 		m.live = letters(next)
@@ -270,7 +282,7 @@ func TestModel(t *testing.T) {
 		var seen *look // by the pass of the config operator that is under way
 		server := func() string { return m.servers[rapid.IntRange(0, len(m.servers)-1).Draw(t, "server")] }
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
-			switch rapid.IntRange(0, 7).Draw(t, "event") {
+			switch rapid.IntRange(0, 8).Draw(t, "event") {
 			case 0:
 				m.version++
 				old, active := m.spec, statusLetter(m.status.ActiveKey)
@@ -296,15 +308,18 @@ func TestModel(t *testing.T) {
 				}
 				m.write(rapid.SampledFrom(append(slices.Clone(m.servers), m.surge)).Draw(t, "writer"), at)
 			case 6:
-				if seen == nil && m.spec != "" {
+				if seen == nil && m.spec != "" && !m.asleep {
 					seen = m.look()
 				}
-				if seen != nil && !m.silent && rapid.Bool().Draw(t, "acts") {
+				if seen != nil && !m.silent && !m.asleep && rapid.Bool().Draw(t, "acts") {
 					m.configOperator(seen, rapid.IntRange(0, 2).Draw(t, "writes"), rapid.IntRange(1, 10).Draw(t, "chunk"), server)
 					seen = nil
 				}
 			case 7:
 				m.silent = rapid.IntRange(0, 3).Draw(t, "silent") == 0
+			case 8:
+				m.sleep()
+				seen = nil
 			}
 			m.check(t)
 		}
@@ -319,7 +334,9 @@ func TestModel(t *testing.T) {
 		for range 20 {
 			m.controlPlaneOperator(t)
 			m.replace(all...)
-			m.configOperator(m.look(), 2, 10, server)
+			if !m.asleep {
+				m.configOperator(m.look(), 2, 10, server)
+			}
 			m.check(t)
 		}
 		want := m.spec

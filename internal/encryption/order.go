@@ -9,7 +9,7 @@ import (
 type Wanted struct {
 	// Live are the keys that kube-apiserver is configured with, the writing one first. Empty before the first time.
 	Live []Key
-	// Converged is true when every server that runs has exactly the live configuration.
+	// Converged is true when servers run, and every one of them has exactly the live configuration.
 	Converged bool
 	// Unencrypted is true when servers were made before there was a configuration: they write without encryption, and read
 	// nothing else.
@@ -19,7 +19,7 @@ type Wanted struct {
 	Active *Key
 	// Target is status.targetKey; nil outside of a rotation.
 	Target *Key
-	// Promoted is what the status says of Target.
+	// Promoted is what is to become of Target, see Observed.Promotion.
 	Promoted Promotion
 	// Spec is the active key of the spec. It counts only while Active is nil: from then on the status says when a change of
 	// the spec begins.

@@ -23,7 +23,7 @@ type Observed struct {
 	Vault hyperv1.AzureKeyVaultType
 	// Live are the keys that kube-apiserver is configured with, the writing one first.
 	Live []Key
-	// Converged is true when every server that runs has exactly the live configuration.
+	// Converged is true when servers run, and every one of them has exactly the live configuration.
 	Converged bool
 	// TargetReadable is false when the Secret that the target names does not hold its bytes any more.
 	TargetReadable bool
@@ -137,7 +137,7 @@ func follow(obs Observed, now time.Time) Step {
 		}
 		// No server ever got it, so nothing is encrypted with it, and it is not to be had any more.
 		return interrupt(obs, now)
-	case at != 0 && obs.Spec != nil && obs.hash(*obs.Spec) != target && neverWrote(obs):
+	case givenUp(obs):
 		return giveUp(obs, at, now)
 	case at != 0:
 		setState(&status, hyperv1.EncryptionMigrationReadOnlyDeploy)
@@ -153,6 +153,12 @@ func follow(obs Observed, now time.Time) Step {
 	}
 	setState(&status, hyperv1.EncryptionMigrationWritePromote)
 	return Step{Status: status, Reason: hyperv1.EncryptionWritePromotionInProgressReason, Message: "kube-apiserver is being rolled out to write with the new key"}
+}
+
+// givenUp says whether the spec names another key than the target, which has not written.
+func givenUp(obs Observed) bool {
+	target := obs.hash(obs.Status.TargetKey)
+	return target != "" && len(obs.Live) > 0 && index(obs.Live, target) != 0 && obs.Spec != nil && obs.hash(*obs.Spec) != target && neverWrote(obs)
 }
 
 // giveUp has a target taken away that the spec does not name any more, before a server writes with it. It is said first, and the target stays named: who makes
@@ -229,6 +235,16 @@ const (
 	// PromotionOff: the spec names another key, so that the target is to go, unless it writes already.
 	PromotionOff
 )
+
+// Promotion is Promoted for who makes the configuration. It need not wait until the status says that a target is given up: who says so is a client of
+// kube-apiserver, and where none runs, the next one may not get ready for that very target.
+func (obs Observed) Promotion() Promotion {
+	promoted := Promoted(obs.Status)
+	if promoted == PromotionDue && givenUp(obs) {
+		return PromotionOff
+	}
+	return promoted
+}
 
 // Promoted is what the status says of the target.
 func Promoted(status hyperv1.SecretEncryptionStatus) Promotion {

@@ -74,15 +74,16 @@ func Deployed(ctx context.Context, reader client.Reader, namespace string) (bool
 	return err == nil, nil
 }
 
-// Converged says whether every kube-apiserver that runs has the configuration with this hash: the Deployment asks for it and
-// is complete, and no pod of before runs or is still going away. reader must not be behind the API server for pods.
+// Converged says whether servers run, and every one of them has the configuration with this hash: the Deployment asks for it and is complete, and no pod of
+// before runs or is still going away. Servers that are not there, as in a cluster that sleeps, show nothing: no server may ever have started with the
+// configuration. reader must not be behind the API server for pods.
 func Converged(ctx context.Context, reader client.Reader, namespace, hash string) (bool, error) {
 	d := &appsv1.Deployment{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.KubeAPIServer}, d)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading Deployment %s: %w", names.KubeAPIServer, err)
 	}
-	if err == nil && (d.Spec.Template.Annotations[HashAnnotation] != hash || !complete(d)) {
+	if err != nil || d.Spec.Template.Annotations[HashAnnotation] != hash || !complete(d) {
 		return false, nil
 	}
 	var pods corev1.PodList
@@ -98,8 +99,8 @@ func Converged(ctx context.Context, reader client.Reader, namespace, hash string
 	return true, nil
 }
 
-// complete says whether every replica runs the newest specification and no older one is left.
+// complete says whether there are replicas, every one of them runs the newest specification and no older one is left.
 func complete(d *appsv1.Deployment) bool {
 	want, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
-	return s.ObservedGeneration >= d.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
+	return want > 0 && s.ObservedGeneration >= d.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,7 +60,41 @@ func (r *Reconciler) payload(ctx context.Context, o observed) (*corev1.Secret, e
 	if s.Data[objectsKey], err = objects.Seal(o.key, rand.Reader); err != nil {
 		return nil, err
 	}
+	config := slices.IndexFunc(objects.Authorities, func(s corev1.Secret) bool { return s.Name == encryption.ConfigSecret })
+	var keys []string
+	if config >= 0 {
+		keys = keysIn(&objects.Authorities[config])
+	}
+	s.Annotations = map[string]string{annotationKeys: strings.Join(keys, ",")}
 	return s, nil
+}
+
+// keysIn are the names of the keys of an encryption configuration, which don't tell what they are. One that can't be read counts as a key.
+func keysIn(config *corev1.Secret) []string {
+	keys, err := encryption.ParseKeys(config.Data)
+	if err != nil {
+		return []string{encryption.ConfigHash(config.Data[encryption.ConfigKey])}
+	}
+	var list []string
+	for _, key := range keys {
+		list = append(list, key.Name)
+	}
+	return list
+}
+
+// newKeys are the encryption keys that came after the objects were sealed. The snapshot is taken minutes later, and may hold what was written with them. Keys that
+// have gone, or another order, change nothing: the sealed objects have what the snapshot needs. So a change of keys that hangs stops no backups.
+func (r *Reconciler) newKeys(ctx context.Context, o *observed) ([]string, error) {
+	sealed, ok := o.job.Annotations[annotationKeys]
+	if !ok {
+		return nil, nil
+	}
+	config, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: o.backup.Namespace, Name: encryption.ConfigSecret}, &corev1.Secret{})
+	if err != nil || config == nil {
+		return nil, err
+	}
+	known := strings.Split(sealed, ",")
+	return slices.DeleteFunc(keysIn(config), func(key string) bool { return slices.Contains(known, key) }), nil
 }
 
 func clusterOf(o observed) bundle.Cluster {

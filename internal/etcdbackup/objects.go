@@ -29,6 +29,9 @@ const (
 
 	// annotationUID is the backup's UID.
 	annotationUID = "hypershift.openshift.io/backup-uid"
+	// annotationKeys, on what the Job is given and on the Job, are the names of the encryption keys that the sealed objects hold, separated by commas; none where nothing
+	// is sealed.
+	annotationKeys = "hypershift.openshift.io/encryption-keys"
 
 	appName = "etcd-backup"
 	// verifyName is the app of Jobs that read backups: they don't stand in the way of new ones.
@@ -126,7 +129,11 @@ func newJob(o observed, w world, payload *corev1.Secret) *batchv1.Job {
 	upload.VolumeMounts = []corev1.VolumeMount{{Name: "etcd-backup", MountPath: folder, ReadOnly: true}, {Name: payloadVolume, MountPath: payloadDir, ReadOnly: true}}
 	volumes := []corev1.Volume{emptyDir("etcd-certs"), emptyDir("etcd-backup"), secretVolume(payloadVolume, payload.Name)}
 	volumes = append(volumes, reachStorage(o, &upload)...)
-	return w.job(o, jobLabels(o), generateName(o.backup.Name), "", inits, upload, volumes)
+	made := w.job(o, jobLabels(o), generateName(o.backup.Name), "", inits, upload, volumes)
+	if keys, sealed := payload.Annotations[annotationKeys]; sealed {
+		made.Annotations[annotationKeys] = keys
+	}
+	return made
 }
 
 // snapshotOf saves the main etcd, or a shard into a file beside: etcd-upload looks for it there.

@@ -93,6 +93,11 @@ func (r *Reconciler) observeJobs(ctx context.Context, o *observed) error {
 	if done == "" {
 		return nil
 	}
+	if done == batchv1.JobComplete {
+		if o.newKeys, err = r.newKeys(ctx, o); err != nil {
+			return err
+		}
+	}
 	pods := &corev1.PodList{}
 	if err := r.Client.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{batchv1.JobNameLabel: o.job.Name}, client.Limit(maxList)); err != nil {
 		return fmt.Errorf("listing pods of Job %s/%s: %w", r.Namespace, o.job.Name, err)

@@ -46,6 +46,8 @@ type observed struct {
 	// url is where the Job says that the snapshot is; empty: it hasn't said yet. summary is what else it says; nil: nothing.
 	url     string
 	summary *bundle.Summary
+	// newKeys are keys that the hosted cluster encrypts with, and that the objects in the backup, which were read before the snapshot was taken, may lack.
+	newKeys []string
 	// said is why the Job failed, in the words of its container; empty: it said nothing.
 	said string
 	// key is what the backup is sealed with; empty: with nothing. keyErr is why the one that is there is none.
@@ -117,6 +119,9 @@ func planFor(o observed) plan {
 		// A second Job would overwrite nothing, but the first may have succeeded: nobody knows, and a person should look into the storage.
 		return o.told(failed("the Job is gone, and its result is unknown: look for the snapshot in the storage, or create another HCPEtcdBackup"))
 	}
+	if problem := backups.NameProblem(o.backup.Name); problem != "" {
+		return failed("%s", problem)
+	}
 	if reason := o.unhealthy(); reason != "" {
 		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
 	}
@@ -164,6 +169,12 @@ func (o observed) follow() plan {
 	switch {
 	case done == batchv1.JobFailed:
 		return o.told(failed("Backup Job failed: %s", clipped(cmp.Or(o.said, message))))
+	case done == batchv1.JobComplete && o.url == "":
+		// Its pod went before it was seen, or could leave no word. Without a URL nobody could restore the backup, and schedules would count on it.
+		return o.told(failed("the Job has completed without saying where the snapshot is, and its result is unknown: look for the snapshot in the storage, or create another HCPEtcdBackup"))
+	case done == batchv1.JobComplete && len(o.newKeys) > 0:
+		return o.told(failed("the key that encrypts data of the hosted cluster changed while the backup was made: the snapshot may hold data that is encrypted with %s, "+
+			"which the backup lacks; create another HCPEtcdBackup", clipped(strings.Join(o.newKeys, ", "))))
 	case done == batchv1.JobComplete:
 		return plan{
 			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully")),
@@ -242,7 +253,11 @@ func (o observed) unhealthy() string {
 		if etcd == nil {
 			return name + " StatefulSet not found"
 		}
-		if want := ptr.Deref(etcd.Spec.Replicas, 1); etcd.Status.ReadyReplicas < want {
+		want := ptr.Deref(etcd.Spec.Replicas, 1)
+		if want == 0 {
+			return name + " StatefulSet has no members: the cluster sleeps, or its etcd is being restored"
+		}
+		if etcd.Status.ReadyReplicas < want {
 			return fmt.Sprintf("%s StatefulSet not fully ready: %d/%d replicas ready", name, etcd.Status.ReadyReplicas, want)
 		}
 	}

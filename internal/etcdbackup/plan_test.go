@@ -90,6 +90,10 @@ func TestPlan(t *testing.T) {
 		"When there is no etcd it should wait":                                               {func(o *observed) { o.etcds = nil }, "EtcdUnhealthy", "etcd StatefulSet not found", "", false, true},
 		"When a member is missing it should wait": {
 			func(o *observed) { o.etcds["etcd"].Status.ReadyReplicas = 2 }, "EtcdUnhealthy", "etcd StatefulSet not fully ready: 2/3 replicas ready", "", false, true},
+		"When etcd has no members, as of a cluster that sleeps, it should wait": {
+			func(o *observed) { o.etcds["etcd"] = members(0) }, "EtcdUnhealthy", "etcd StatefulSet has no members: the cluster sleeps, or its etcd is being restored", "", false, true},
+		"When its name is longer than a label may be it should fail": {
+			func(o *observed) { o.backup.Name = strings.Repeat("a", 64) }, "BackupFailed", "the name has 64 characters, and labels that lead back to it hold 63: create it under a shorter name", "", false, false},
 		"When another Job of the control plane runs it should be rejected": {
 			func(o *observed) { o.others = []batchv1.Job{*jobWith("", "")} }, "BackupRejected", "Job etcd-backup-one-x is making another backup", "", false, false},
 		"When the credentials are missing it should say where": {
@@ -126,6 +130,12 @@ func TestPlan(t *testing.T) {
 			}, "BackupFailed", "Backup Job failed: upload: NoSuchBucket: none (create the bucket)", "BackupFailed", false, true},
 		"When the Job is complete it should have succeeded": {
 			func(o *observed) { o.job, o.url = jobWith(batchv1.JobComplete, ""), "s3://backups/demo/1.db" }, "BackupSucceeded", "Backup completed successfully", "BackupSucceeded", false, true},
+		"When the Job is complete and nobody knows where the snapshot is it should have failed": {
+			func(o *observed) { o.job = jobWith(batchv1.JobComplete, "") }, "BackupFailed", "its result is unknown: look for the snapshot in the storage", "BackupFailed", false, true},
+		"When the snapshot may need a key that the backup lacks it should have failed": {
+			func(o *observed) {
+				o.job, o.url, o.newKeys = jobWith(batchv1.JobComplete, ""), "s3://backups/demo/1.db.enc", []string{"key-2"}
+			}, "BackupFailed", "data that is encrypted with key-2, which the backup lacks; create another HCPEtcdBackup", "BackupFailed", false, true},
 		"When the Job has vanished it should not start another": {
 			func(o *observed) { o.backup = newBackup("one", reason("False", "BackupInProgress")) }, "BackupFailed", "the Job is gone", "BackupFailed", false, true},
 	} {

@@ -1,6 +1,9 @@
 package etcdbackup
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,14 +15,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -211,6 +218,73 @@ func TestFailedJob(t *testing.T) {
 	g.Expect(completed(b).Message).To(Equal(why), "When the Job failed it should say why in the words of its container")
 	g.Expect(s.c.Get(t.Context(), client.ObjectKeyFromObject(s.hcp), s.hcp)).To(Succeed())
 	g.Expect(conditions.Get(s.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded).Message).To(ContainSubstring(why))
+}
+
+func TestVanishedPod(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	b := s.create("one")
+	s.pass(b)
+	s.end(batchv1.JobComplete, "s3://backups/demo/1.db")
+	g.Expect(s.c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(s.ours), client.GracePeriodSeconds(0))).To(Succeed())
+	s.pass(b)
+	g.Expect(completed(b).Reason).To(Equal(hyperv1.BackupFailedReason), "When the Job has completed and its pod has gone it should not count as a backup")
+	g.Expect(completed(b).Message).To(ContainSubstring("its result is unknown: look for the snapshot in the storage"))
+	g.Expect(b.Status.SnapshotURL).To(BeEmpty())
+	g.Expect(s.c.Get(t.Context(), client.ObjectKeyFromObject(s.hcp), s.hcp)).To(Succeed())
+	g.Expect(conditions.IsTrue(s.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded)).To(BeFalse())
+}
+
+// encryptWith writes the configuration that kube-apiserver has.
+func (s *scene) encryptWith(keys ...byte) {
+	g := NewWithT(s.T)
+	var list []encryption.Key
+	for _, key := range keys {
+		list = append(list, encryption.NewKey(bytes.Repeat([]byte{key}, encryption.KeySize)))
+	}
+	raw, err := encryption.Config(list)
+	g.Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: encryption.ConfigSecret}}
+	_, err = controllerutil.CreateOrUpdate(s.Context(), s.c, secret, func() error {
+		secret.Data = map[string][]byte{encryption.ConfigKey: raw}
+		return nil
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+func TestChangedKeys(t *testing.T) {
+	s := newScene(t)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.ours, Name: "bucket"}}
+	NewWithT(t).Expect(s.c.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"`+backups.EncryptionKey+`":"`+strings.Repeat("k", 32)+`"}}`)))).To(Succeed())
+	for i, tc := range []struct {
+		name          string
+		before, after []byte
+		reason        string
+	}{
+		{"When the first key comes while a backup is made it should have failed", nil, []byte{1}, hyperv1.BackupFailedReason},
+		{"When a key comes while a backup is made it should have failed", []byte{1}, []byte{1, 2}, hyperv1.BackupFailedReason},
+		{"When another key comes to encrypt it should have succeeded, as it holds both", []byte{1, 2}, []byte{2, 1}, hyperv1.BackupSucceededReason},
+		{"When a change of keys hangs it should have succeeded, as it holds both", []byte{2, 1}, []byte{2, 1}, hyperv1.BackupSucceededReason},
+		{"When a key goes while a backup is made it should have succeeded, as it holds both", []byte{2, 1}, []byte{2}, hyperv1.BackupSucceededReason},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := NewWithT(t)
+			if len(tc.before) > 0 {
+				s.encryptWith(tc.before...)
+			}
+			b := s.create(fmt.Sprint("b", i))
+			s.pass(b)
+			g.Expect(completed(b).Reason).To(Equal(hyperv1.BackupInProgressReason), completed(b).Message)
+			s.encryptWith(tc.after...)
+			s.end(batchv1.JobComplete, "s3://backups/demo/1.db.enc")
+			s.pass(b)
+			g.Expect(completed(b).Reason).To(Equal(tc.reason), completed(b).Message)
+			if tc.reason == hyperv1.BackupFailedReason {
+				g.Expect(completed(b).Message).To(ContainSubstring("changed while the backup was made"))
+				g.Expect(b.Status.SnapshotURL).To(BeEmpty())
+			}
+			s.pass(b)
+		})
+	}
 }
 
 func TestVanishedJob(t *testing.T) {

@@ -49,9 +49,15 @@ type schedulePlan struct {
 
 // planSchedule decides. It is pure.
 func planSchedule(b *hyperv1.HCPEtcdBackup, siblings []hyperv1.HCPEtcdBackup, now time.Time) schedulePlan {
+	invalid := func(why string) schedulePlan {
+		return schedulePlan{condition: conditions.False(hyperv1.EtcdBackupScheduled, hyperv1.InvalidScheduleReason, clipped(why))}
+	}
+	if problem := backups.NameProblem(b.Name); problem != "" {
+		return invalid(problem)
+	}
 	s, err := schedule.Parse(b.Annotations)
 	if err != nil {
-		return schedulePlan{condition: conditions.False(hyperv1.EtcdBackupScheduled, hyperv1.InvalidScheduleReason, clipped(err.Error()))}
+		return invalid(err.Error())
 	}
 	now = now.UTC()
 	var own, bad []hyperv1.HCPEtcdBackup

@@ -105,6 +105,13 @@ func TestSchedule(t *testing.T) {
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(text)))
 		})
 	}
+	t.Run("When the name is longer than a label may be it should say so and make none", func(t *testing.T) {
+		g, b := NewWithT(t), daily()
+		b.Name = strings.Repeat("a", 64)
+		p := planSchedule(b, nil, midnight)
+		g.Expect(p.create).To(BeEmpty())
+		g.Expect(p.condition).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", hyperv1.InvalidScheduleReason), HaveField("Message", ContainSubstring("create it under a shorter name"))))
+	})
 	t.Run("When names are long they should fit", func(t *testing.T) {
 		NewWithT(t).Expect(len(childName(strings.Repeat("a", 253), noon))).To(BeNumerically("<=", 63))
 	})

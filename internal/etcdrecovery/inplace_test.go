@@ -2,9 +2,11 @@ package etcdrecovery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
@@ -87,6 +90,10 @@ type stage struct {
 	broken1 atomic.Value
 	// together counts for each etcd how many steps in a row have seen pods together that must not be.
 	together map[string]int
+	// paused is what spec.pausedUntil of the HostedCluster should say at the end.
+	paused string
+	// served: API servers have run with the data of the snapshot, which nothing may replace from then on. forgiven: somebody has started members with mixed data.
+	served, forgiven atomic.Bool
 
 	mu  sync.Mutex
 	bad []string
@@ -158,6 +165,11 @@ func (s *stage) play(ctx context.Context) {
 	if now := ptr.Deref(hc.Spec.PausedUntil, ""); now != ptr.Deref(hcp.Spec.PausedUntil, "") {
 		hcp.Spec.PausedUntil = hc.Spec.PausedUntil
 		_ = s.c.Update(ctx, hcp)
+	}
+	tellPause(ctx, s.c, hc, hcp)
+	main := &appsv1.StatefulSet{}
+	if s.c.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "etcd"}, main) == nil && ptr.Deref(main.Spec.Replicas, 1) == 0 && !lasting(hcp.Spec.PausedUntil) {
+		s.wrong("etcd is stopped, and operators with pausedUntil %q start it again", ptr.Deref(hcp.Spec.PausedUntil, ""))
 	}
 	for _, etcd := range backups.EtcdsOf(s.shards) {
 		s.playEtcd(ctx, etcd, int(*api.Spec.Replicas))
@@ -249,7 +261,7 @@ func (s *stage) ensureVolume(ctx context.Context, pod string) {
 func (s *stage) mixed(ctx context.Context, etcd string) {
 	seen := s.contents(ctx, etcd)
 	for _, one := range seen {
-		if one == "before" && seen[0] == "snapshot" {
+		if one == "before" && seen[0] == "snapshot" && !s.forgiven.Load() {
 			s.wrong("members run with %v", seen)
 		}
 	}
@@ -258,8 +270,11 @@ func (s *stage) mixed(ctx context.Context, etcd string) {
 // whole notes when API servers run while some etcds have the data of before, and others that of the snapshot.
 func (s *stage) whole(ctx context.Context) {
 	first := s.contents(ctx, "etcd")[0]
+	if first == "snapshot" {
+		s.served.Store(true)
+	}
 	for _, etcd := range backups.EtcdsOf(s.shards) {
-		if got := s.contents(ctx, etcd)[0]; got != first {
+		if got := s.contents(ctx, etcd)[0]; got != first && !s.forgiven.Load() {
 			s.wrong("API servers run, and etcd has %q, %s %q", first, etcd, got)
 		}
 	}
@@ -308,6 +323,13 @@ func (s *stage) alone(ctx context.Context, etcd string, pod *corev1.Pod) {
 		_ = s.c.Status().Update(ctx, pod)
 		return
 	}
+	if len(pod.Spec.InitContainers) == 0 { // it serves what it has
+		s.ready(ctx, pod)
+		return
+	}
+	if claim.Annotations[held] == "snapshot" && s.served.Load() {
+		s.wrong("the snapshot is restored in %s again, over what users have written", etcd)
+	}
 	claim.Annotations = nil
 	if note(held, "snapshot") {
 		s.ready(ctx, pod)
@@ -333,7 +355,7 @@ func (s *stage) expect(t testing.TB, contents ...string) {
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "demo"}, hc)).To(Succeed())
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "etcd"}, set)).To(Succeed())
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: apiServer}, api)).To(Succeed())
-	g.Expect(ptr.Deref(hc.Spec.PausedUntil, "")).To(BeEmpty())
+	g.Expect(ptr.Deref(hc.Spec.PausedUntil, "")).To(Equal(s.paused))
 	g.Expect(*set.Spec.Replicas).To(Equal(s.replicas))
 	g.Expect(*api.Spec.Replicas).To(BeEquivalentTo(2))
 	g.Expect(set.Annotations).NotTo(HaveKey(noteAnnotation))
@@ -421,6 +443,83 @@ func TestRestoreInPlace(t *testing.T) {
 		g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: "demo"}, hc)).To(Succeed())
 		g.Expect(hc.Annotations).NotTo(HaveKey(hyperv1.RestartDateAnnotation))
 	})
+}
+
+// pauseUntil is what a user writes.
+func (s *stage) pauseUntil(value string) {
+	s.t.Helper()
+	hc, _ := exampleCluster(s.ns)
+	NewWithT(s.t).Expect(s.c.Patch(s.t.Context(), hc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pausedUntil":"`+value+`"}}`)))).To(Succeed())
+	s.paused = value
+}
+
+// beforePatch calls do once, before the first patch of an object like this one.
+func (s *stage) beforePatch(like client.Object, do func()) client.Client {
+	var once sync.Once
+	return interceptor.NewClient(s.c, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if reflect.TypeOf(o) == reflect.TypeOf(like) {
+			once.Do(do)
+		}
+		return c.Patch(ctx, o, p, opts...)
+	}})
+}
+
+func TestRestoreWhilePaused(t *testing.T) {
+	const tomorrow = "2100-01-01T00:00:00Z"
+	for name, before := range map[string]string{
+		"When pausedUntil is false the operators should be paused, and it should be put back":              "false",
+		"When pausedUntil is over the operators should be paused, and it should be put back":               "2020-01-01T00:00:00Z",
+		"When pausedUntil may end halfway the operators should be paused for longer, and it be put back":   tomorrow,
+		"When the user has paused the cluster without an end that should stay":                             "True",
+		"When the user has paused the cluster without an end in the command's words that should stay, too": "true",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, 1)
+			s.pauseUntil(before)
+			NewWithT(t).Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(Succeed())
+			s.expect(t, "snapshot")
+		})
+	}
+	t.Run("When the snapshot can't be restored pausedUntil should be put back as well", func(t *testing.T) {
+		s := newStage(t, 1)
+		s.broken.Store(true)
+		s.pauseUntil("false")
+		NewWithT(t).Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(MatchError(ErrNotRestored))
+		s.expect(t, "before")
+	})
+	t.Run("When the user pauses the cluster meanwhile that should stay", func(t *testing.T) {
+		s := newStage(t, 1)
+		c := s.beforePatch(&appsv1.Deployment{}, func() { s.pauseUntil("True") })
+		NewWithT(t).Expect(s.quorum(c, io.Discard).Run(t.Context())).To(Succeed())
+		s.expect(t, "snapshot")
+	})
+	t.Run("When the user changes pausedUntil just as it is replaced the new value should be put back", func(t *testing.T) {
+		s := newStage(t, 1)
+		s.pauseUntil("false")
+		c := s.beforePatch(&hyperv1.HostedCluster{}, func() { s.pauseUntil(tomorrow) })
+		NewWithT(t).Expect(s.quorum(c, io.Discard).Run(t.Context())).To(Succeed())
+		s.expect(t, "snapshot")
+	})
+	for name, old := range map[string]struct{ note, until, want string }{
+		"When an older version has paused the cluster the pause should end":                           {`"paused":true`, "true", ""},
+		"When an older version took false for a pause the operators should be paused for the rest":    {`"paused":false`, "false", "false"},
+		"When an older version found the cluster paused it should stay so":                            {`"paused":false`, "true", "true"},
+		"When it was killed before it had paused the cluster it should do so, and put the value back": {`"paused":true,"before":"false"`, "false", "false"},
+		"When it was killed after it had paused the cluster it should put the value back":             {`"paused":true,"before":"false"`, "true", "false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, 1)
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "etcd"}}
+			begun, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{noteAnnotation: `{"from":"etcd-0","replicas":1,"snapshot":"s3://b/1.db.enc","apiServers":2,` + old.note + `}`}}})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(s.c.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, begun))).To(Succeed())
+			s.pauseUntil(old.until)
+			s.paused = old.want
+			g.Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(Succeed())
+			s.expect(t, "snapshot")
+		})
+	}
 }
 
 func TestRestoreShards(t *testing.T) {

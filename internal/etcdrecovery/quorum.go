@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 )
 
 // When most members are lost for good, none of those that are left does anything by itself: it can't know that the others are not there any more. A person
@@ -30,8 +30,8 @@ import (
 // Nothing is deleted before the survivor has served alone. What is done is noted on the StatefulSet, so the command can be run again after it was
 // interrupted anywhere; it goes on with the same survivor.
 
-// noteAnnotation on the StatefulSet is a recovery that is under way, as JSON of note.
-const noteAnnotation = "etcd.hypershift.openshift.io/quorum-recovery"
+// noteAnnotation on the StatefulSet is a recovery that is under way, as JSON of note, of which others read a backups.Recovery.
+const noteAnnotation = backups.RecoveryAnnotation
 
 const (
 	// quorumPatience bounds each wait of a recovery.
@@ -46,8 +46,10 @@ const (
 type note struct {
 	From     string `json:"from"`
 	Replicas int32  `json:"replicas"`
-	// Paused is true when the recovery has paused the HostedCluster, and has to end that.
-	Paused bool `json:"paused"`
+	// Paused is true when the recovery has paused the HostedCluster, and has to end that: Before is what spec.pausedUntil said, nil for nothing. Older versions
+	// paused only when it said nothing, and noted no more.
+	Paused bool    `json:"paused"`
+	Before *string `json:"before,omitempty"`
 	// Alone is true once the survivor has served alone: from then on the volumes of the others are of no use.
 	Alone bool `json:"alone"`
 	// Snapshot is the URL of the one that replaces the data; empty: that of a member goes on. APIServers is how many there were before they were stopped for it.
@@ -59,6 +61,10 @@ type note struct {
 	// Prepared is true once what replaces the data lies beside it, in every etcd. Replaced are shards in which it has.
 	Prepared bool     `json:"prepared,omitempty"`
 	Replaced []string `json:"replaced,omitempty"`
+	// Dropped are the StatefulSets whose other members have lost their volumes: from then on all may run. Older versions have not noted it. Again are those whose
+	// members ran before that, so that the survivor has to serve alone once more.
+	Dropped []string `json:"dropped,omitempty"`
+	Again   []string `json:"again,omitempty"`
 }
 
 // Quorum is a recovery of an etcd that has lost its quorum.
@@ -119,12 +125,7 @@ func checkQuorum(name string, replicas int32, from string, begun *note, pods []P
 
 // Run recovers, and returns when all members are ready. It may be killed at any time and run again.
 func (q Quorum) Run(ctx context.Context) error {
-	if q.Poll == 0 {
-		q.Poll = poll
-	}
-	if q.Patience == 0 {
-		q.Patience = quorumPatience
-	}
+	q = q.patient()
 	set, n, err := q.begin(ctx)
 	if n == nil {
 		return err
@@ -139,12 +140,22 @@ func (q Quorum) Run(ctx context.Context) error {
 	return err
 }
 
+// patient has the times that are not for tests.
+func (q Quorum) patient() Quorum {
+	q.Poll, q.Patience = cmp.Or(q.Poll, poll), cmp.Or(q.Patience, quorumPatience)
+	return q
+}
+
 // goOn does what is left after everybody else was paused.
 func (q Quorum) goOn(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
 	if q.Snapshot != nil && n.Bump != 0 {
 		q.Snapshot = q.Snapshot.with(n.Bump)
 	}
-	if !n.Alone {
+	if n.Alone { // since an earlier run
+		if err := q.stopAgain(ctx, set, n); err != nil {
+			return err
+		}
+	} else {
 		if err := q.stopAPIServers(ctx, n); err != nil {
 			return err
 		}
@@ -194,6 +205,9 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 			return nil, nil, fmt.Errorf("reading annotation %s of StatefulSet %s: %w; remove it to start again", noteAnnotation, key, err)
 		}
 	}
+	if begun == nil && q.isRestored(set) {
+		return nil, nil, nil
+	}
 	var err error
 	list, claims := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
 	ours := []client.ListOption{client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}}
@@ -222,43 +236,25 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 	}
 	if begun != nil {
 		q.say("going on with the recovery from %s", cmp.Or(begun.Snapshot, begun.From))
-		return set, begun, q.pause(ctx, begun)
+		return set, begun, q.pause(ctx, set, begun)
 	}
-	hc := &hyperv1.HostedCluster{}
-	if err := q.Client.Get(ctx, q.Cluster, hc); err != nil {
-		return nil, nil, fmt.Errorf("reading HostedCluster %s: %w", q.Cluster, err)
+	if _, err := q.hostedCluster(ctx); err != nil {
+		return nil, nil, err
 	}
-	n := &note{From: q.From, Replicas: replicas, Paused: ptr.Deref(hc.Spec.PausedUntil, "") == ""}
+	n := &note{From: q.From, Replicas: replicas}
 	if err := q.noteSnapshot(ctx, n); err != nil {
 		return nil, nil, err
 	}
 	if err := q.annotate(ctx, set, n); err != nil {
 		return nil, nil, err
 	}
-	return set, n, q.pause(ctx, n)
-}
-
-// pause stops the operators, which would start members again, and waits until they say so.
-func (q Quorum) pause(ctx context.Context, n *note) error {
-	if n.Paused {
-		q.say("pausing HostedCluster %s", q.Cluster)
-		if err := q.patch(ctx, &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: q.Cluster.Namespace, Name: q.Cluster.Name}}, `{"spec":{"pausedUntil":"true"}}`); err != nil {
-			return err
-		}
-	}
-	hcp := &hyperv1.HostedControlPlane{}
-	return q.await(ctx, "the pause to reach HostedControlPlane "+q.Cluster.Name, func(ctx context.Context) (bool, error) {
-		if err := q.Client.Get(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Cluster.Name}, hcp); err != nil {
-			return false, fmt.Errorf("reading HostedControlPlane %s/%s: %w", q.Namespace, q.Cluster.Name, err)
-		}
-		return ptr.Deref(hcp.Spec.PausedUntil, "") != "", nil
-	})
+	return set, n, q.pause(ctx, set, n)
 }
 
 // stopped scales the StatefulSet down, and says whether no pod of it is left.
 func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, error) {
-	if err := q.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-		return false, fmt.Errorf("reading StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
+	if err := q.reread(ctx, set); err != nil {
+		return false, err
 	}
 	if ptr.Deref(set.Spec.Replicas, 1) != 0 {
 		q.say("stopping all members of %s", q.Name)
@@ -275,6 +271,9 @@ func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, err
 
 // serveAlone has the survivor forget the others: once, in a pod of its own, which nobody reaches.
 func (q Quorum) serveAlone(ctx context.Context, set *appsv1.StatefulSet, from string) error {
+	if err := q.undisturbed(ctx, set); err != nil {
+		return err
+	}
 	pod := alonePod(set, from)
 	if q.Snapshot != nil {
 		if err := q.ensureClaim(ctx, set, from); err != nil {
@@ -349,10 +348,7 @@ func aloneFlags(name, dir string, port int) []string {
 // finish deletes the volumes of the others, starts all members, ends the pause, and has the control plane begin anew: what it remembers may be of writes that are
 // lost.
 func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
-	if err := q.Client.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-		return fmt.Errorf("reading StatefulSet %s: %w", client.ObjectKeyFromObject(set), err)
-	}
-	if err := q.startAll(ctx, set, n.From, n.Replicas); err != nil {
+	if err := q.startAll(ctx, set, set, n, n.From, n.Replicas); err != nil {
 		return err
 	}
 	if err := q.startAPIServers(ctx, n); err != nil {
@@ -365,16 +361,15 @@ func (q Quorum) finish(ctx context.Context, set *appsv1.StatefulSet, n *note) er
 	return nil
 }
 
-// startAll deletes the volumes of the members but that of from, and starts them all.
-func (q Quorum) startAll(ctx context.Context, set *appsv1.StatefulSet, from string, replicas int32) error {
-	if ptr.Deref(set.Spec.Replicas, 1) == 0 { // else members run with volumes of their own already
-		for i := range replicas {
-			if pod := fmt.Sprintf("%s-%d", q.Name, i); pod != from {
-				if err := q.dropVolume(ctx, volume+"-"+pod); err != nil {
-					return err
-				}
-			}
-		}
+// startAll deletes the volumes of the members but that of from, and starts them all. What is done is noted on main, the StatefulSet of the main etcd.
+func (q Quorum) startAll(ctx context.Context, set, main *appsv1.StatefulSet, n *note, from string, replicas int32) error {
+	if err := q.dropOthers(ctx, set, main, n, from, replicas); err != nil {
+		return err
+	}
+	if err := q.reread(ctx, set); err != nil {
+		return err
+	}
+	if ptr.Deref(set.Spec.Replicas, 1) == 0 {
 		q.say("starting all %d members of %s", replicas, q.Name)
 		if err := q.patch(ctx, set, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 			return err
@@ -395,38 +390,31 @@ func (q Quorum) startAll(ctx context.Context, set *appsv1.StatefulSet, from stri
 	})
 }
 
-// resume ends the pause, and forgets what was noted.
+// resume ends the pause, and forgets what was noted. What a restore has brought stays noted until Forget, in the same write, so that the URL never restores again
+// by an accident.
 func (q Quorum) resume(ctx context.Context, set *appsv1.StatefulSet, n *note, restart bool) error {
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: q.Cluster.Namespace, Name: q.Cluster.Name}}
-	patch := map[string]any{}
-	if restart {
-		patch["metadata"] = map[string]any{"annotations": map[string]string{hyperv1.RestartDateAnnotation: time.Now().UTC().Format(time.RFC3339)}}
+	noted := map[string]any{noteAnnotation: nil}
+	if restart && n.Snapshot != "" {
+		noted[restoredAnnotation] = restoredText(n.Snapshot, time.Now())
 	}
-	if n.Paused {
-		patch["spec"] = map[string]any{"pausedUntil": nil}
-	}
-	text, err := json.Marshal(patch)
+	forget, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": noted}})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	// An answer that is lost here must not have somebody run the command again: it would begin anew.
+	// An answer that is lost here must not have somebody run the command again: a recovery would begin anew.
 	return q.await(ctx, "the pause to end", func(ctx context.Context) (bool, error) {
+		hc, err := q.hostedCluster(ctx)
+		if err != nil {
+			return false, err
+		}
+		text, err := json.Marshal(endOfPause(hc, n, restart, time.Now()))
+		if err != nil {
+			return false, fmt.Errorf("encoding a patch: %w", err)
+		}
 		if err := q.patch(ctx, hc, string(text)); err != nil {
 			return false, err
 		}
-		return true, q.patch(ctx, set, `{"metadata":{"annotations":{"`+noteAnnotation+`":null}}}`)
-	})
-}
-
-func (q Quorum) dropVolume(ctx context.Context, name string) error {
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: q.Namespace, Name: name}}
-	q.say("deleting PersistentVolumeClaim %s", name)
-	return q.await(ctx, "PersistentVolumeClaim "+name+" to go", func(ctx context.Context) (bool, error) {
-		err := q.Client.Delete(ctx, claim.DeepCopy())
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
+		return true, q.patch(ctx, set, string(forget))
 	})
 }
 

@@ -2,6 +2,7 @@ package etcdrecovery
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -86,6 +88,67 @@ func TestAlonePod(t *testing.T) {
 	g.Expect(pod.Spec.Tolerations).To(HaveLen(1))
 }
 
+func TestEndOfPause(t *testing.T) {
+	now := time.Date(2027, 1, 31, 13, 0, 0, 0, time.FixedZone("", 3600))
+	for name, c := range map[string]struct {
+		until   *string
+		noted   string
+		restart bool
+		want    string
+	}{
+		"When it has paused the cluster it should put back what was there": {ptr.To("true"), `{"paused":true,"before":"false"}`, false,
+			`{"metadata":{"resourceVersion":"7"},"spec":{"pausedUntil":"false"}}`},
+		"When nothing was there, or an older version has noted nothing, it should remove it": {ptr.To("true"), `{"paused":true}`, false,
+			`{"metadata":{"resourceVersion":"7"},"spec":{"pausedUntil":null}}`},
+		"When somebody has written something else since it should stay": {ptr.To("2100-01-01T00:00:00Z"), `{"paused":true,"before":"false"}`, false, `{"metadata":{}}`},
+		"When somebody has removed it since it should stay away":        {nil, `{"paused":true,"before":"false"}`, false, `{"metadata":{}}`},
+		"When the user has paused the cluster it should stay so": {ptr.To("true"), `{"paused":false}`, true,
+			`{"metadata":{"annotations":{"hypershift.openshift.io/restart-date":"2027-01-31T12:00:00Z"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := &note{}
+			g.Expect(json.Unmarshal([]byte(c.noted), n)).To(Succeed())
+			hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}, Spec: hyperv1.HostedClusterSpec{PausedUntil: c.until}}
+			got, err := json.Marshal(endOfPause(hc, n, c.restart, now))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(MatchJSON(c.want))
+		})
+	}
+}
+
+func TestLasting(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "false": false, "False": false, "true": true, "True": true, "2020-01-01T00:00:00Z": false, "2100-01-01T00:00:00Z": false, "2100-01-01T00:00:00": false} {
+		NewWithT(t).Expect(lasting(&value)).To(Equal(want), "When pausedUntil is %q it should tell whether that lasts", value)
+	}
+	NewWithT(t).Expect(lasting(nil)).To(BeFalse())
+}
+
+func TestStands(t *testing.T) {
+	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
+	for name, c := range map[string]struct {
+		until  string
+		status metav1.ConditionStatus
+		of     int64
+		want   bool
+	}{
+		"When the operator has seen the pause it should stand":                          {"true", no, 7, true},
+		"When the operator has seen an earlier pause that ended it should not":          {"true", no, 5, false},
+		"When the operator has seen the end of an earlier pause alone it should not":    {"true", yes, 6, false},
+		"When the operator says nothing it should not":                                  {"true", "", 0, false},
+		"When somebody has ended the pause and the operator is behind it should not":    {"", no, 6, false},
+		"When the operator has seen a pause that ends by itself it should not be taken": {"2100-01-01T00:00:00Z", no, 7, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conds []metav1.Condition
+			if c.status != "" {
+				conds = []metav1.Condition{{Type: hyperv1.ReconciliationActive, Status: c.status, ObservedGeneration: c.of}}
+			}
+			NewWithT(t).Expect(stands(&c.until, conds, 7)).To(Equal(c.want))
+		})
+	}
+}
+
 // TestRecoverQuorum loses two of three real members, with their data.
 func TestRecoverQuorum(t *testing.T) {
 	g := NewWithT(t)
@@ -110,12 +173,13 @@ func TestRecoverQuorum(t *testing.T) {
 	go func() { done <- q.Run(ctx) }()
 	key := client.ObjectKeyFromObject(hc)
 
-	// The hypershift-operator passes the pause on.
+	// The operators pass the pause on, and stop.
 	g.Eventually(func() string {
 		_ = c.Get(t.Context(), key, hc)
 		return ptr.Deref(hc.Spec.PausedUntil, "")
 	}, time.Minute).Should(Equal("true"), out.String)
 	g.Expect(c.Patch(t.Context(), hcp, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"pausedUntil":"true"}}`)))).To(Succeed())
+	tellPause(t.Context(), c, hc, hcp)
 	// The controller of StatefulSets takes the pods away.
 	set := &appsv1.StatefulSet{}
 	replicas := func() int32 {
@@ -240,6 +304,21 @@ func TestInterrupted(t *testing.T) {
 			s.expect(t, "snapshot", "", "")
 		})
 	}
+}
+
+// tellPause says what operators say when they have seen spec.pausedUntil: nothing is written that is there.
+func tellPause(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) {
+	tell := func(o client.Object, conds *[]metav1.Condition, pausedUntil *string) {
+		status := metav1.ConditionTrue
+		if lasting(pausedUntil) {
+			status = metav1.ConditionFalse
+		}
+		if meta.SetStatusCondition(conds, metav1.Condition{Type: hyperv1.ReconciliationActive, Status: status, Reason: "Told", ObservedGeneration: o.GetGeneration()}) {
+			_ = c.Status().Update(ctx, o)
+		}
+	}
+	tell(hc, &hc.Status.Conditions, hc.Spec.PausedUntil)
+	tell(hcp, &hcp.Status.Conditions, hcp.Spec.PausedUntil)
 }
 
 // exampleCluster is a HostedCluster and its control plane in a namespace.

@@ -163,12 +163,12 @@ func (q Quorum) replaceShards(ctx context.Context, set *appsv1.StatefulSet, n *n
 			if err := of.serveAlone(ctx, s, of.From); err != nil {
 				return err
 			}
-			n.Replaced = append(n.Replaced, name)
+			n.Replaced, n.Again = append(n.Replaced, name), without(n.Again, of.Name)
 			if err := q.annotate(ctx, set, n); err != nil {
 				return err
 			}
 		}
-		return of.startAll(ctx, s, of.From, n.Shards[of.Snapshot.Shard])
+		return of.startAll(ctx, s, set, n, of.From, n.Shards[of.Snapshot.Shard])
 	})
 	if err != nil {
 		return fmt.Errorf("%w; the main etcd has the data of the backup", err)

@@ -182,6 +182,45 @@ func TestSizes(t *testing.T) {
 	g.Expect(s.size(hc)).To(Equal("small"), "a pause")
 }
 
+// A hosted cluster whose size nobody can tell says so, also a new one.
+func TestSizeNotKnown(t *testing.T) {
+	s := newScene(t)
+	g := NewWithT(t)
+	config := s.configure()
+	hc := s.cluster("typo", 3)
+	key := client.ObjectKeyFromObject(hc)
+	condition := func(of string) metav1.Condition {
+		s.pass(s.c, s.sizer(s.c), key)
+		s.size(hc)
+		return *conditions.Get(hc.Status.Conditions, of)
+	}
+	override := func(size string) {
+		hc.Annotations = map[string]string{hyperv1.ClusterSizeOverrideAnnotation: size}
+		g.Expect(s.c.Update(t.Context(), hc)).To(Succeed())
+	}
+	override("hgue")
+	g.Expect(condition(hyperv1.ClusterSizeComputed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", sizing.SizeNotKnown), HaveField("Message", ContainSubstring(`size "hgue"`))))
+	g.Expect(s.size(hc)).To(BeEmpty())
+	testenv.ExpectQuiet(t, s.c, func(c client.WithWatch) error {
+		_, err := s.sizer(c).Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+		return err
+	})
+	override("large")
+	g.Expect(condition(hyperv1.ClusterSizeComputed)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "large")))
+	override("hueg")
+	g.Expect(condition(hyperv1.ClusterSizeTransitionPending)).To(And(HaveField("Reason", sizing.SizeNotKnown), HaveField("Message", ContainSubstring(`size "hueg"`))))
+	override("huge")
+	g.Expect(condition(hyperv1.ClusterSizeTransitionPending).Message).To(ContainSubstring(`size "huge"`))
+	g.Expect(s.size(hc)).To(Equal("large"))
+
+	config.Spec.Sizes[1].Criteria.From = 13
+	g.Expect(s.c.Update(t.Context(), config)).To(Succeed())
+	hc = s.cluster("invalid", 3)
+	key = client.ObjectKeyFromObject(hc)
+	g.Expect(condition(hyperv1.ClusterSizeComputed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", sizing.SizeNotKnown),
+		HaveField("Message", ContainSubstring("ClusterSizingConfiguration cluster is not valid: "))))
+}
+
 // Fewer change at a time than would.
 func TestTurns(t *testing.T) {
 	s := newScene(t)

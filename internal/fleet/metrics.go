@@ -68,7 +68,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for i := range list.Items {
 		has = append(has, list.Items[i].Labels[hyperv1.HostedClusterSizeLabel])
 		status := list.Items[i].Status.Conditions
-		if c := conditions.Get(status, hyperv1.ClusterSizeComputed); c != nil {
+		if c := conditions.Get(status, hyperv1.ClusterSizeComputed); c != nil && c.Status == "True" {
 			sizes[c.Reason]++
 		}
 		if c := conditions.Get(status, hyperv1.ClusterSizeTransitionPending); c != nil && c.Status == "True" {

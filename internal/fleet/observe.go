@@ -18,11 +18,17 @@ import (
 
 // configuration reads the sizes. ok is false when there are none that make sense: everything stays as it is then.
 func configuration(ctx context.Context, c client.Reader) (spec *schedulingv1alpha1.ClusterSizingConfigurationSpec, ok bool, err error) {
+	spec, problem, err := sizes(ctx, c)
+	return spec, spec != nil && problem == nil, err
+}
+
+// sizes reads them, and what is wrong with them; nil: there are none yet.
+func sizes(ctx context.Context, c client.Reader) (spec *schedulingv1alpha1.ClusterSizingConfigurationSpec, problem, err error) {
 	config, err := read.Optional(ctx, c, client.ObjectKey{Name: sizing.ConfigurationName}, &schedulingv1alpha1.ClusterSizingConfiguration{})
-	if err != nil || config == nil || sizing.Check(&config.Spec) != nil {
-		return nil, false, err
+	if err != nil || config == nil {
+		return nil, nil, err
 	}
-	return &config.Spec, true, nil
+	return &config.Spec, sizing.Check(&config.Spec), nil
 }
 
 // hosted reads a HostedCluster that may be changed: not another operator's, not one that is paused, being deleted, or gone. again is when a pause ends.

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// pairLabel is on the ConfigMap that is the claim of a pair; its value is the name of the pair, and so is that of the ConfigMap.
+	// pairLabel is on the ConfigMap that is the claim of a pair; its value is the name of the pair, and placement.ObjectName of that is the ConfigMap's.
 	pairLabel = "hypershift.openshift.io/pairlabel"
 	// memoryLimitLabel of a node is GOMEMLIMIT of API servers there, before that of the size.
 	memoryLimitLabel = "hypershift.openshift.io/request-serving-gomemlimit"
@@ -108,12 +108,22 @@ func (s *Scheduler) world(ctx context.Context, namespace string) (placement.Worl
 	return World(ctx, s.Client, s.Live, namespace)
 }
 
+// servingNodes are the nodes for requests of single clusters: those that may be claimed, or are.
+func servingNodes(ctx context.Context, c client.Reader) ([]corev1.Node, error) {
+	list := &corev1.NodeList{}
+	if err := c.List(ctx, list, client.MatchingLabels{hyperv1.RequestServingComponentLabel: "true"}); err != nil {
+		return nil, fmt.Errorf("listing nodes for request-serving components: %w", err)
+	}
+	return list.Items, nil
+}
+
 // World reads the nodes, where pods of a control plane are, and, live, the claims.
 func World(ctx context.Context, c, live client.Reader, namespace string) (w placement.World, nodes map[string]*corev1.Node, _ error) {
-	list, pods := &corev1.NodeList{}, &corev1.PodList{}
-	if err := c.List(ctx, list, client.MatchingLabels{hyperv1.RequestServingComponentLabel: "true"}); err != nil {
-		return w, nil, fmt.Errorf("listing nodes for request-serving components: %w", err)
+	list, err := servingNodes(ctx, c)
+	if err != nil {
+		return w, nil, err
 	}
+	pods := &corev1.PodList{}
 	if err := c.List(ctx, pods, client.InNamespace(namespace)); err != nil {
 		return w, nil, fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 	}
@@ -122,8 +132,8 @@ func World(ctx context.Context, c, live client.Reader, namespace string) (w plac
 		return w, nil, err
 	}
 	w, nodes = placement.World{Pairs: pairs, Busy: map[string]bool{}}, map[string]*corev1.Node{}
-	for i := range list.Items {
-		n := &list.Items[i]
+	for i := range list {
+		n := &list[i]
 		nodes[n.Name] = n
 		w.Nodes = append(w.Nodes, placement.Node{Name: n.Name, Labels: n.Labels, Taints: n.Spec.Taints, Usable: usable(n)})
 	}
@@ -137,15 +147,28 @@ func World(ctx context.Context, c, live client.Reader, namespace string) (w plac
 
 // claimed are the pairs that hosted clusters have: the namespace of the control plane by the name of the pair.
 func claimed(ctx context.Context, live client.Reader) (map[string]string, error) {
-	list, pairs := &corev1.ConfigMapList{}, map[string]string{}
+	owners, err := claims(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	pairs := map[string]string{}
+	for pair, owner := range owners {
+		pairs[pair] = names.ControlPlaneNamespace(owner.Namespace, owner.Name)
+	}
+	return pairs, nil
+}
+
+// claims are the HostedClusters that have pairs, by the name of the pair.
+func claims(ctx context.Context, live client.Reader) (map[string]client.ObjectKey, error) {
+	list, owners := &corev1.ConfigMapList{}, map[string]client.ObjectKey{}
 	if err := live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{pairLabel}, client.Limit(maxClaims)); err != nil {
 		return nil, fmt.Errorf("listing claims of pairs in namespace %s: %w", placement.Namespace, err)
 	}
 	for i := range list.Items {
 		cm := &list.Items[i]
-		pairs[cm.Labels[pairLabel]] = names.ControlPlaneNamespace(cm.Data["clusterNamespace"], cm.Data["clusterName"])
+		owners[cm.Labels[pairLabel]] = client.ObjectKey{Namespace: cm.Data["clusterNamespace"], Name: cm.Data["clusterName"]}
 	}
-	return pairs, nil
+	return owners, nil
 }
 
 // ensureNamespace makes the namespace of claims and placeholders.
@@ -179,7 +202,7 @@ func (s *Scheduler) claim(ctx context.Context, hc *hyperv1.HostedCluster, pair s
 		return err
 	}
 	cm := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: pair, Labels: map[string]string{pairLabel: pair}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: placement.ObjectName(pair), Labels: map[string]string{pairLabel: pair}},
 		Data:       map[string]string{"clusterNamespace": hc.Namespace, "clusterName": hc.Name},
 	}
 	err := s.Live.Create(ctx, cm, client.FieldOwner(schedulerName))
@@ -261,10 +284,11 @@ func (s *Scheduler) release(ctx context.Context, key client.ObjectKey) (ctrl.Res
 		if owner != namespace {
 			continue
 		}
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: pair}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: placement.Namespace, Name: placement.ObjectName(pair)}}
 		if err := s.Live.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("giving back pair %s: %w", pair, err)
 		}
 	}
+	s.wake()
 	return ctrl.Result{}, nil
 }

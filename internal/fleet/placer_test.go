@@ -24,7 +24,7 @@ func (s *scene) nodes(pair string, sizes ...string) {
 	g := NewWithT(s.T)
 	for _, size := range sizes {
 		for _, zone := range []string{"z1", "z2"} {
-			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pair + "-" + size + "-" + zone, Labels: map[string]string{
+			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: placement.ObjectName(pair) + "-" + size + "-" + zone, Labels: map[string]string{
 				hyperv1.RequestServingComponentLabel: "true", hyperv1.PairedNodesLabel: pair, hyperv1.ClusterSizeLabel: size, corev1.LabelTopologyZone: zone}}}
 			g.Expect(s.c.Create(s.Context(), n)).To(Succeed())
 			s.Cleanup(func() { _ = s.c.Delete(context.Background(), n) })

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
@@ -33,6 +34,8 @@ type Scheduler struct {
 	Live client.Client
 	// Image is ours, for placeholders of nodes that are missing; empty: there are none.
 	Image string
+	// Released tells the Warmer that pairs were given back, of which it reads no other event; nil: it isn't told. It has room for one: that is for all.
+	Released chan event.GenericEvent
 }
 
 // Reconcile brings the annotations of one HostedCluster to those of its size.
@@ -40,7 +43,11 @@ func (s *Scheduler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	hc, again, err := hosted(ctx, s.Client, req.NamespacedName, s.Operator, s.Clock.Now())
 	if hc == nil || err != nil {
 		if err == nil && s.Live != nil {
-			if gone, err := read.Optional(ctx, s.Client, req.NamespacedName, &hyperv1.HostedCluster{}); gone == nil && err == nil {
+			gone, err := s.gone(ctx, req.NamespacedName)
+			if err != nil {
+				return ctrl.Result{}, err
+			}
+			if gone {
 				return s.release(ctx, req.NamespacedName)
 			}
 		}
@@ -58,7 +65,11 @@ func (s *Scheduler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return s.place(ctx, hc, size)
 	}
 	had := sizing.IsEffect(hc, hyperv1.RequestServingNodeAdditionalSelectorAnnotation) // nodes of its own
-	if err := s.annotate(ctx, hc, sizing.Effects(size)); err != nil {
+	effects := sizing.Effects(size)
+	if s.Live == nil && dedicated(hc) && had { // they were switched off: it keeps those that it has
+		effects[hyperv1.RequestServingNodeAdditionalSelectorAnnotation] = hc.Annotations[hyperv1.RequestServingNodeAdditionalSelectorAnnotation]
+	}
+	if err := s.annotate(ctx, hc, effects); err != nil {
 		return ctrl.Result{}, err
 	}
 	if s.Live == nil || !had && conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady) == nil {
@@ -71,6 +82,17 @@ func (s *Scheduler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	before := hc.DeepCopy()
 	conditions.Remove(&hc.Status.Conditions, hyperv1.RequestServingNodesReady)
 	return ctrl.Result{}, patch.Status(ctx, s.Client, before, hc)
+}
+
+// gone says that there is no such HostedCluster. The cache alone doesn't count: it may not have one yet that another operator has given nodes to.
+func (s *Scheduler) gone(ctx context.Context, key client.ObjectKey) (bool, error) {
+	for _, c := range []client.Reader{s.Client, s.Live} {
+		hc, err := read.Optional(ctx, c, key, &hyperv1.HostedCluster{})
+		if hc != nil || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // annotate writes what differs, and that the cluster is placed.

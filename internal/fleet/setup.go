@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -33,9 +35,18 @@ import (
 // Setup adds the controllers to an operator that is told to size hosted clusters.
 func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 	if os.Getenv(EnvSizeTagging) != "1" {
-		return nil
+		return retire(mgr, shared, true)
 	}
 	return Add(mgr, shared)
+}
+
+// retire adds what tells that sizes are switched off, or nodes for single clusters alone.
+func retire(mgr ctrl.Manager, shared operator.Shared, sizes bool) error {
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	return (&Retirer{Client: mgr.GetClient(), Live: direct, Clock: shared.Clock, Operator: scope.Identity{PrivateCAPI: shared.PrivateCAPI, Scope: shared.Scope}, Sizes: sizes}).setup(mgr)
 }
 
 // Add adds the controllers.
@@ -54,11 +65,13 @@ func Add(mgr ctrl.Manager, shared operator.Shared) error {
 	sizer := &Sizer{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity, Metrics: metrics}
 	scheduler := &Scheduler{Client: c, Clock: shared.Clock, Events: recorder, Operator: identity}
 	if shared.DedicatedNodes {
-		scheduler.Live, scheduler.Image = direct, shared.OperatorImage
+		scheduler.Live, scheduler.Image, scheduler.Released = direct, shared.OperatorImage, make(chan event.GenericEvent, 1)
 	}
 	errs := []error{sizer.setup(mgr), scheduler.setup(mgr)}
 	if shared.DedicatedNodes {
 		errs = append(errs, (&Warmer{Client: c, Live: scheduler.Live, Image: shared.OperatorImage, Scheduler: scheduler}).setup(mgr))
+	} else {
+		errs = append(errs, retire(mgr, shared, false))
 	}
 	errs = append(errs, (&Recommender{Client: c, Live: direct, Clock: shared.Clock, Events: recorder, Operator: identity}).setup(mgr))
 	if shared.Scope == nil || *shared.Scope != hyperv1.LegacyScope { // the operator for clusters of before runs beside this one
@@ -74,13 +87,24 @@ func oneByOne() controller.Options {
 	return o
 }
 
-func (v *Validator) setup(mgr ctrl.Manager) error {
-	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: sizing.ConfigurationName}})
+// atStart has a controller make one pass when it starts.
+func atStart(name string) source.Source {
+	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 		return nil
 	})
+}
+
+// setup has the Retirer look at hosted clusters when it starts, and when those conditions change that it writes, as by an operator of before that still ran.
+func (r *Retirer) setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named(retirerName).
+		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenByRetirer))).WatchesRawSource(atStart("placeholders")).
+		WithOptions(operator.Workers()).Complete(outcome.Wrap(r))
+}
+
+func (v *Validator) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(validatorName).
-		For(&schedulingv1alpha1.ClusterSizingConfiguration{}).WatchesRawSource(first).
+		For(&schedulingv1alpha1.ClusterSizingConfiguration{}).WatchesRawSource(atStart(sizing.ConfigurationName)).
 		WithOptions(oneByOne()).Complete(outcome.Wrap(v))
 }
 
@@ -96,7 +120,7 @@ func (s *Sizer) setup(mgr ctrl.Manager) error {
 func (s *Scheduler) setup(mgr ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(schedulerName)
 	if s.Live != nil {
-		b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(s.byNode), builder.WithPredicates(changes.Of(seenOfNode)))
+		b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(s.byNode), builder.WithPredicates(changes.Of(seenOfNode))).WatchesRawSource(s.orphaned())
 	}
 	return b.
 		For(&hyperv1.HostedCluster{}, builder.WithPredicates(changes.Of(seenByScheduler))).
@@ -111,7 +135,7 @@ func (r *Recommender) setup(mgr ctrl.Manager) error {
 		WithOptions(oneByOne()).Complete(outcome.Wrap(r))
 }
 
-// setup has the Warmer look when sizes change, and when a hosted cluster takes a pair or gives it back.
+// setup has the Warmer look when sizes change, when a hosted cluster takes a pair or gives it back, and when there are nodes in other zones.
 func (w *Warmer) setup(mgr ctrl.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: sizing.ConfigurationName}}}
@@ -119,7 +143,17 @@ func (w *Warmer) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(warmerName).
 		Watches(&schedulingv1alpha1.ClusterSizingConfiguration{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(placedOf))).
+		Watches(&corev1.Node{}, all, builder.WithPredicates(changes.Of(zoneOf))).
+		WatchesRawSource(source.Channel(w.Scheduler.Released, all)).
 		WithOptions(oneByOne()).Complete(outcome.Wrap(w))
+}
+
+// zoneOf is what the Warmer reads of a node.
+func zoneOf(node client.Object) any {
+	if node.GetLabels()[hyperv1.RequestServingComponentLabel] != "true" {
+		return nil
+	}
+	return node.GetLabels()[corev1.LabelTopologyZone]
 }
 
 // placedOf changes when a hosted cluster takes a pair of nodes or gives it back.
@@ -128,6 +162,19 @@ func placedOf(obj client.Object) any {
 		return conditions.Get(hc.Status.Conditions, hyperv1.RequestServingNodesReady)
 	}
 	return nil
+}
+
+// seenByRetirer is what the Retirer reads of a HostedCluster.
+func seenByRetirer(obj client.Object) any {
+	hc, ok := obj.(*hyperv1.HostedCluster)
+	if !ok {
+		return nil
+	}
+	seen := []any{hc.Annotations, hc.Spec.PausedUntil}
+	for _, t := range append(slices.Clone(sizing.Types), hyperv1.RequestServingNodesReady) {
+		seen = append(seen, conditions.Get(hc.Status.Conditions, t))
+	}
+	return seen
 }
 
 // seenBySizer is what the Sizer reads of a HostedCluster.

@@ -12,6 +12,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/scope"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/kube/read"
@@ -39,9 +40,15 @@ func (s *Sizer) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if hc == nil || err != nil {
 		return ctrl.Result{RequeueAfter: again}, err
 	}
-	spec, ok, err := configuration(ctx, s.Client)
-	if !ok || err != nil {
+	spec, problem, err := sizes(ctx, s.Client)
+	if spec == nil || err != nil {
 		return ctrl.Result{}, err
+	}
+	if problem != nil { // the Validator tells of it; one that has a size keeps that
+		if conditions.IsTrue(hc.Status.Conditions, hyperv1.ClusterSizeComputed) {
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, s.apply(ctx, hc, sizing.Unsized(hc, fmt.Sprintf("ClusterSizingConfiguration %s is not valid: %v", sizing.ConfigurationName, problem), now))
 	}
 	nodes, err := s.nodes(ctx, hc)
 	if err != nil {

@@ -23,7 +23,7 @@ const maxPlaceholders = 5000
 
 // Warmer keeps pairs of nodes ready for hosted clusters that come: placeholders, which have an autoscaler of nodes add these. One pass is for all sizes.
 type Warmer struct {
-	// Client reads the sizes, Live everything else, and writes.
+	// Client reads the sizes and nodes, Live everything else, and writes.
 	Client client.Client
 	Live   client.Client
 	// Image is ours.
@@ -38,12 +38,16 @@ func (w *Warmer) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 	if !ok || err != nil {
 		return ctrl.Result{}, err
 	}
-	wanted := placement.Warm(spec.Sizes)
-	list := &appsv1.DeploymentList{}
-	if err := w.Live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{hyperv1.HostedClusterSizeLabel}, client.Limit(maxPlaceholders)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing placeholders in namespace %s: %w", placement.Namespace, err)
+	nodes, err := w.nodes(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	if len(wanted)+len(list.Items) == 0 {
+	wanted := placement.Warm(spec.Sizes, nodes)
+	list, err := placeholders(ctx, w.Live)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(wanted)+len(list) == 0 {
 		return ctrl.Result{}, nil
 	}
 	claims, err := claimed(ctx, w.Scheduler.Live)
@@ -61,12 +65,34 @@ func (w *Warmer) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 		known[p.Name] = true
 		errs = append(errs, applier.Apply(ctx, p.Deployment(placement.Namespace, w.Image, claims)))
 	}
-	for i := range list.Items {
-		if d := &list.Items[i]; !known[d.Name] && d.Labels[hyperv1.ClusterNameLabel] == "" { // others stand for nodes of one cluster
+	for i := range list {
+		if d := &list[i]; !known[d.Name] && d.Labels[hyperv1.ClusterNameLabel] == "" { // others stand for nodes of one cluster
 			errs = append(errs, applier.Delete(ctx, d))
 		}
 	}
 	return ctrl.Result{}, errors.Join(errs...)
+}
+
+// placeholders are all that there are: of sizes, and of clusters that lack nodes.
+func placeholders(ctx context.Context, live client.Reader) ([]appsv1.Deployment, error) {
+	list := &appsv1.DeploymentList{}
+	if err := live.List(ctx, list, client.InNamespace(placement.Namespace), client.HasLabels{hyperv1.HostedClusterSizeLabel}, client.Limit(maxPlaceholders)); err != nil {
+		return nil, fmt.Errorf("listing placeholders in namespace %s: %w", placement.Namespace, err)
+	}
+	return list.Items, nil
+}
+
+// nodes are those that may be claimed, or are.
+func (w *Warmer) nodes(ctx context.Context) ([]placement.Node, error) {
+	list, err := servingNodes(ctx, w.Client)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]placement.Node, 0, len(list))
+	for i := range list {
+		nodes = append(nodes, placement.Node{Name: list[i].Name, Labels: list[i].Labels})
+	}
+	return nodes, nil
 }
 
 // await keeps a placeholder for the nodes that a cluster lacks, as long as it does.

@@ -15,8 +15,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/platform/local"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -98,6 +100,42 @@ func TestClusterAPI(t *testing.T) {
 		g.Expect(w.client.Get(ctx, key, cluster)).To(Succeed())
 		g.Expect(cluster.Spec.Paused).To(HaveValue(BeFalse()))
 		g.Expect(cluster.DeletionTimestamp).NotTo(BeNil())
+	})
+	t.Run("When a pause ends while the next release has to wait the cluster should go on as it is", func(t *testing.T) {
+		w := newWorld(t)
+		g := NewWithT(t)
+		ctx := t.Context()
+		ask := func(spec string) {
+			g.Expect(w.client.Patch(ctx, w.hostedCluster(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":`+spec+`}`)))).To(Succeed())
+			g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
+		}
+		g.Expect(w.client.Create(ctx, w.withMachines(t))).To(Succeed())
+		g.Expect(w.settleWithMachines(ctx, w.client)).To(Succeed())
+		hcp, cluster := &hyperv1.HostedControlPlane{}, &clusterv1.Cluster{}
+		look := func() {
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns + "-demo", Name: "demo"}, hcp)).To(Succeed())
+			g.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: w.ns + "-demo", Name: "demo-abcde"}, cluster)).To(Succeed())
+		}
+		look()
+		now := metav1.Now()
+		hcp.Status.VersionStatus = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: w.image, Version: "1.35.5"}, AvailableUpdates: []configv1.Release{}, ObservedGeneration: 1,
+			History: []configv1.UpdateHistory{{Image: w.image, Version: "1.35.5", State: configv1.CompletedUpdate, StartedTime: now, CompletionTime: &now}}}
+		conditions.Set(&hcp.Status.Conditions, now.Time, conditions.False(hyperv1.ClusterVersionUpgradeable, hyperv1.FromClusterVersionReason, "etcd is sick"))
+		g.Expect(w.client.Status().Update(ctx, hcp)).To(Succeed())
+
+		ask(`{"pausedUntil":"true"}`)
+		look()
+		g.Expect(hcp.Spec.PausedUntil).To(HaveValue(Equal("true")))
+		g.Expect(cluster.Spec.Paused).To(HaveValue(BeTrue()))
+		refs := cluster.Spec.InfrastructureRef
+		ask(`{"release":{"image":"` + w.next + `"}}`)
+		ask(`{"pausedUntil":null}`)
+		g.Expect(w.condition(ctx, "demo", hyperv1.HostedClusterProgressing)()).To(Equal("False/" + hyperv1.BlockedReason))
+		look()
+		g.Expect(hcp.Spec.PausedUntil).To(BeNil())
+		g.Expect(hcp.Spec.ReleaseImage).To(Equal(w.image))
+		g.Expect(cluster.Spec.Paused).To(HaveValue(BeFalse()))
+		g.Expect(cluster.Spec.InfrastructureRef).To(Equal(refs))
 	})
 	t.Run("When the first NodePool comes it should start Cluster API, and leave it running when the last goes", func(t *testing.T) {
 		w := newWorld(t)

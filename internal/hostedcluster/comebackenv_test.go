@@ -59,6 +59,7 @@ func TestComeback(t *testing.T) {
 		if failing {
 			succeeding = conditions.False(hyperv1.ClusterVersionSucceeding, hyperv1.FromClusterVersionReason, "kube-apiserver does not start")
 		}
+		succeeding.ObservedGeneration = hcp.Generation
 		conditions.Set(&hcp.Status.Conditions, clock.Now(), succeeding, conditions.True(hyperv1.HostedControlPlaneAvailable, "AsExpected", ""))
 		g.Expect(w.client.Status().Update(ctx, hcp)).To(Succeed()) // not by a merge patch: completionTime has to be there as null
 		settle()

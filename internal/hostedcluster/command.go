@@ -311,7 +311,7 @@ func (f flags) reconciler(mgr ctrl.Manager, cfg *rest.Config) (*Reconciler, erro
 	}
 	r.Scope, r.EtcdRecovery, r.AuditLogs = scope.FromEnvironment(), os.Getenv(EnvEtcdRecovery) == "1", auditlogs.Enabled()
 	r.Journal = &journal.Book{Client: r.Client, Live: r.Live, Clock: r.Clock}
-	r.Platforms = platform.ParseEnabled(os.Getenv(platform.EnvInstalled))
+	r.Platforms, r.Images = platform.ParseEnabled(os.Getenv(platform.EnvInstalled)), platform.ImagesFrom(os.Getenv)
 	return r, nil
 }
 

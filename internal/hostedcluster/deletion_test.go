@@ -214,6 +214,6 @@ func TestDeletionCrashAtEveryWrite(t *testing.T) {
 			},
 		}
 	}
-	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.CrashAtEveryWrite(t, 3, fresh) // each write meets one kind of fault
 	testenv.Storm(t, 2, fresh)
 }

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -15,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/contract/capiproxy"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -84,5 +86,43 @@ func TestMigrationMiddle(t *testing.T) {
 			g.Expect(m.privatePass(ctx, m.through)).To(Succeed())
 			return deleting()
 		}, patience, often).Should(BeTrue())
+	})
+}
+
+// TestMigrationCorrected is about programs that don't start after the commit.
+func TestMigrationCorrected(t *testing.T) {
+	m := newMovable(t, 1)
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(m.migrate(ctx, m.mover(before(m.client, migration.Unpause)), hyperv1.PrivateCAPIMigrateAnnotation)).To(MatchError(testenv.ErrFault))
+	operator, key := &appsv1.Deployment{}, client.ObjectKey{Namespace: m.hcp, Name: names.ControlPlaneOperator}
+	g.Expect(m.client.Get(ctx, key, operator)).To(Succeed())
+	operator.Status.AvailableReplicas, operator.Status.ReadyReplicas = 0, 0
+	g.Expect(m.client.Status().Update(ctx, operator)).To(Succeed())
+	pass := func() error {
+		_, err := m.mover(m.client).Reconcile(ctx, m.request("demo"))
+		return err
+	}
+	t.Run("When the HostedCluster is corrected while its programs don't start they should be deployed as it says", func(t *testing.T) {
+		g := NewWithT(t)
+		const image = "registry.example.com/cpo:corrected"
+		g.Expect(m.client.Patch(ctx, m.hostedCluster(), patch.Annotation(hyperv1.ControlPlaneOperatorImageAnnotation, ptr.To(image)))).To(Succeed())
+		g.Expect(pass()).To(Succeed())
+		g.Expect(m.message(ctx, "demo", hyperv1.PrivateCAPIMigrationProgressing)).To(HaveSuffix("waiting for " + names.ControlPlaneOperator))
+		g.Expect(m.client.Get(ctx, key, operator)).To(Succeed())
+		g.Expect(operator.Spec.Template.Spec.Containers[0].Image).To(Equal(image))
+	})
+	t.Run("When nothing is corrected nothing should be written", func(t *testing.T) {
+		through := m.through
+		testenv.ExpectQuiet(t, through, func(c client.WithWatch) error { m.through = c; return pass() })
+		m.through = through
+		testenv.ExpectQuiet(t, m.client, func(c client.WithWatch) error {
+			_, err := m.mover(c).Reconcile(ctx, m.request("demo"))
+			return err
+		})
+	})
+	t.Run("When they start the move should go on to its end", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(m.migrate(ctx, m.mover(m.client), "")).To(Succeed())
+		g.Expect(m.condition(ctx, "demo", hyperv1.PrivateCAPIMigrationProgressing)()).To(Equal("False/Completed"))
 	})
 }

@@ -85,6 +85,7 @@ func newMovable(t testing.TB, n int) *movable {
 		g.Expect(m.client.Status().Update(ctx, d)).To(Succeed())
 	}
 	g.Expect(m.client.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.hcp, Name: "controller-leader-election-capi"}})).To(Succeed())
+	g.Expect(m.runDeployments(ctx)).To(Succeed())
 	return m
 }
 

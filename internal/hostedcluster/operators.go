@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	semver "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +23,7 @@ import (
 	"hcp.internal/platform/internal/hostedcluster/management"
 	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/step"
+	"hcp.internal/platform/internal/platform"
 )
 
 // operatorSettings are what the process hands on to the operators of control planes.
@@ -35,6 +38,8 @@ type operatorSettings struct {
 	enableCIDebugOutput bool
 	metricsSet          string
 	registryOverrides   string
+	// images are those of the installation, as platform.ImagesFrom gives them.
+	images map[string]string
 }
 
 // observeOperators reads what the operators of a control plane are told of the management cluster. An error concerns their steps alone.
@@ -57,7 +62,18 @@ func (r *Reconciler) operatorSettings() operatorSettings {
 		enableCIDebugOutput:  r.EnableCIDebugOutput,
 		metricsSet:           r.MetricsSet,
 		registryOverrides:    r.RegistryOverrides,
+		images:               r.Images,
 	}
+}
+
+// withImages are annotations with the images of the installation; those that a hosted cluster has of its own stay.
+func (o operatorSettings) withImages(own map[string]string) map[string]string {
+	if len(o.images) == 0 {
+		return own
+	}
+	out := maps.Clone(o.images)
+	maps.Copy(out, own)
+	return out
 }
 
 // operatorStep deploys the control-plane-operator.
@@ -94,9 +110,14 @@ func capiOperatorsStep(obs *state.Observed, o operatorSettings) step.Step {
 		return s
 	}
 	enabled := infra != nil && obs.Capabilities.ClusterAPI
+	hc := obs.HC
+	if len(o.images) > 0 {
+		hc = hc.DeepCopy()
+		hc.Annotations = o.withImages(hc.Annotations)
+	}
 	provider := capiprovider.Options{}
 	if enabled {
-		if provider.Spec, err = obs.Platform.CAPIProvider(obs.HC, obs.HCP); err != nil {
+		if provider.Spec, err = obs.Platform.CAPIProvider(hc, obs.HCP); err != nil {
 			s.Err = fmt.Errorf("finding out how the infrastructure provider runs: %w", err)
 			return s
 		}
@@ -108,8 +129,14 @@ func capiOperatorsStep(obs *state.Observed, o operatorSettings) step.Step {
 			s.Certificate.Kind = corev1.SecretTypeOpaque // as published
 		}
 	}
-	s.Deploy = step.Deployment{Context: operatorContext(obs, o), Troubles: obs.Troubles, ClusterAPI: &step.ClusterAPI{
-		Manager:  clusterapi.Options{Enabled: enabled, Image: obs.HC.Annotations[hyperv1.ClusterAPIManagerImage]},
+	in := operatorContext(obs, o)
+	for _, p := range platform.ProgramImages() { // the components of payloads look there
+		if image := hc.Annotations[p.Annotation]; image != "" {
+			metav1.SetMetaDataAnnotation(&in.HCP.ObjectMeta, p.Annotation, image)
+		}
+	}
+	s.Deploy = step.Deployment{Context: in, Troubles: obs.Troubles, ClusterAPI: &step.ClusterAPI{
+		Manager:  clusterapi.Options{Enabled: enabled, Image: hc.Annotations[hyperv1.ClusterAPIManagerImage]},
 		Provider: provider, Pools: len(obs.Pools) > 0,
 	}}
 	return s

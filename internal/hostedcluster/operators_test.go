@@ -64,6 +64,47 @@ func TestPlanOperators(t *testing.T) {
 	}
 }
 
+func TestInstalledImages(t *testing.T) {
+	const own, installed = "registry.example.com/own:1", "registry.example.com/installed:1"
+	env := map[string]string{"IMAGE_CLUSTER_API": installed, "IMAGE_AGENT_CAPI_PROVIDER": installed}
+	for name, tc := range map[string]struct {
+		env         map[string]string
+		annotations map[string]string
+		manager     string
+		provider    string // "": the release's
+	}{
+		"When the installation names no images it should run the release's": {},
+		"When the installation names images it should run them":             {env: env, manager: installed, provider: installed},
+		"When only the hosted cluster names images it should run them": {
+			annotations: map[string]string{hyperv1.ClusterAPIManagerImage: own, hyperv1.ClusterAPIAgentProviderImage: own}, manager: own, provider: own},
+		"When the hosted cluster names one of its own it should run that": {env: env,
+			annotations: map[string]string{hyperv1.ClusterAPIManagerImage: own, hyperv1.ClusterAPIAgentProviderImage: own}, manager: own, provider: own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			obs := statetest.Seen(func(obs *state.Observed) {
+				obs.HC.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AgentPlatform, Agent: &hyperv1.AgentPlatformSpec{AgentNamespace: "agents"}}
+				obs.Platform, _ = platform.For(hyperv1.AgentPlatform)
+				obs.HC.Status.IgnitionEndpoint = "ignition.example.com" // or there is nothing for machines yet
+				obs.Capabilities.ClusterAPI, obs.HCP, obs.HC.Annotations = true, &hyperv1.HostedControlPlane{}, tc.annotations
+			})
+			before := obs.HC.DeepCopy()
+			r := &Reconciler{Images: platform.ImagesFrom(func(key string) string { return tc.env[key] })}
+			s := capiOperatorsStep(obs, r.operatorSettings())
+			g.Expect(s.Err).NotTo(HaveOccurred())
+			g.Expect(s.Deploy.ClusterAPI.Manager.Image).To(Equal(tc.manager))
+			image := s.Deploy.ClusterAPI.Provider.Spec.Template.Spec.Containers[0].Image
+			if tc.provider == "" {
+				g.Expect(image).NotTo(ContainSubstring("registry.example.com"))
+			} else {
+				g.Expect(image).To(Equal(tc.provider))
+			}
+			g.Expect(s.Deploy.Context.HCP.Annotations[hyperv1.ClusterAPIManagerImage]).To(Equal(tc.manager), "payloads look there")
+			g.Expect(obs.HC).To(Equal(before), "nothing of it is written to the hosted cluster")
+		})
+	}
+}
+
 func deployedBy(s step.Step) (all []string) {
 	for _, c := range s.Deploy.Components() {
 		all = append(all, c.Name())

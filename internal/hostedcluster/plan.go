@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -46,38 +48,29 @@ type options struct {
 	operators operatorSettings
 }
 
-// planFor decides what a pass does with a HostedCluster that is not being deleted. It writes nothing while a gate is closed.
+// planFor decides what a pass does with a HostedCluster that is not being deleted. While a gate is closed it writes nothing but the end of a pause, and that
+// the control plane sleeps or wakes. It comes back when the schedule of sleep changes something, whatever holds the cluster.
 func planFor(obs *state.Observed, g status.Gates, now time.Time, o options) plan {
+	p := unscheduled(obs, g, now, o)
+	if left := obs.Hibernation.Left(now); left > 0 && (p.recheckAfter == 0 || p.recheckAfter > left) {
+		p.recheckAfter = left + time.Second // times in annotations have whole seconds
+	}
+	return p
+}
+
+// unscheduled is the plan without the time at which the cluster sleeps or wakes.
+func unscheduled(obs *state.Observed, g status.Gates, now time.Time, o options) plan {
 	if p := pause.At(obs.HC.Spec.PausedUntil, now); p.Active {
 		return pausedPlan(obs, p, now)
 	}
-	if status.Closed(g.Configuration) {
-		return plan{err: fmt.Errorf("the configuration is not valid: %s", g.Configuration.Message), steps: []step.Step{markSources(obs)}}
-	}
-	if status.Closed(g.Supported) {
-		return plan{}
-	}
-	if status.Closed(g.Release) && g.Release.Reason != hyperv1.SecretNotFoundReason {
-		return plan{steps: []step.Step{markSources(obs)}, recheckAfter: backoff(g.ReleaseSince, now)}
-	}
-	if g.Upgrade != nil {
-		return plan{}
-	}
-	if obs.Admission != nil && obs.Admission.Waits {
-		return plan{steps: []step.Step{markSources(obs)}, recheckAfter: admission.Recheck}
-	}
-	if obs.Namespace == nil && obs.Target == nil {
-		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
-		_, err := obs.Sources.PullSecret(obs.HC)
-		return plan{err: errors.Join(err, obs.ReleaseErr), steps: []step.Step{markSources(obs)}}
+	if held := heldPlan(obs, g, now); held != nil {
+		held.steps = append(held.steps, resume(obs)...)
+		return *held
 	}
 	p := plan{steps: steps(obs, o), recheckAfter: recovery.Recheck(obs.Etcds)}
 	unheard := obs.HCP != nil && obs.HCPCondition(hyperv1.HostedControlPlaneAvailable) == nil
 	if (unheard || obs.Lacking) && (p.recheckAfter == 0 || p.recheckAfter > troubleRecheck) {
 		p.recheckAfter = troubleRecheck
-	}
-	if left := obs.Hibernation.Left(now); left > 0 && (p.recheckAfter == 0 || p.recheckAfter > left) {
-		p.recheckAfter = left + time.Second // times in annotations have whole seconds
 	}
 	if obs.ReleaseErr != nil && release.Temporary(obs.ReleaseErr) {
 		p.recheckAfter = recheckShortest
@@ -85,21 +78,69 @@ func planFor(obs *state.Observed, g status.Gates, now time.Time, o options) plan
 	return p
 }
 
+// heldPlan is the plan while something keeps the pass from making anything; nil: nothing does.
+func heldPlan(obs *state.Observed, g status.Gates, now time.Time) *plan {
+	switch mark := markSources(obs); {
+	case status.Closed(g.Configuration):
+		return &plan{err: fmt.Errorf("the configuration is not valid: %s", g.Configuration.Message), steps: []step.Step{mark}}
+	case status.Closed(g.Supported):
+		return &plan{}
+	case status.Closed(g.Release) && g.Release.Reason != hyperv1.SecretNotFoundReason:
+		return &plan{steps: []step.Step{mark}, recheckAfter: backoff(g.ReleaseSince, now)}
+	case g.Upgrade != nil:
+		return &plan{}
+	case obs.Admission != nil && obs.Admission.Waits:
+		return &plan{steps: []step.Step{mark}, recheckAfter: admission.Recheck}
+	case obs.Namespace == nil && obs.Target == nil:
+		// There is nothing to keep going yet, and nothing can be made without a release: the pull secret is missing.
+		_, err := obs.Sources.PullSecret(obs.HC)
+		return &plan{err: errors.Join(err, obs.ReleaseErr), steps: []step.Step{mark}}
+	}
+	return nil
+}
+
 // pausedPlan passes the pause on, so that the control-plane-operator stops, too, and comes back when it ends.
 func pausedPlan(obs *state.Observed, p pause.Pause, now time.Time) plan {
 	out := plan{}
 	if obs.HCP != nil && obs.HCP.DeletionTimestamp.IsZero() {
-		out.steps = []step.Step{{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{desired.PausedControlPlane(obs.HC, obs.HCP)}}}
+		out.steps = append(out.steps, controlPlaneStep(desired.PausedControlPlane(obs.HC, obs.HCP)))
 	}
-	if obs.CAPICluster != nil && obs.CAPICluster.DeletionTimestamp.IsZero() {
-		if infra, err := capi.Infrastructure(obs.Platform, obs.HC, obs.HCP); infra != nil && err == nil {
-			out.steps = append(out.steps, step.Step{Name: step.CAPICluster, Class: step.Critical, Apply: []client.Object{capi.Cluster(obs.HC, infra, true)}})
-		}
+	if hasCluster(obs) {
+		out.steps = append(out.steps, clusterStep(capi.Paused(obs.CAPICluster, true)))
 	}
 	if !p.Until.IsZero() {
 		out.recheckAfter = p.Left(now) + time.Second // times in the spec have whole seconds
 	}
 	return out
+}
+
+// resume passes on what no closed gate holds up: that a pause has ended, and that the control plane is to sleep or to wake. It is empty when both are as
+// they are to be: what is written here is not quite what an open gate would write.
+func resume(obs *state.Observed) (steps []step.Step) {
+	if live := obs.HCP; live != nil && live.DeletionTimestamp.IsZero() {
+		sleeps := live.Annotations[hyperv1.HibernateAnnotation] == "true"
+		leaves := obs.AutoNode(live.Spec.AutoNode) != live.Spec.AutoNode
+		if !ptr.Equal(live.Spec.PausedUntil, obs.HC.Spec.PausedUntil) || sleeps != obs.PutsToSleep(live.Annotations) || leaves {
+			steps = append(steps, controlPlaneStep(desired.HeldControlPlane(obs)))
+		}
+	}
+	if hasCluster(obs) && ptr.Deref(obs.CAPICluster.Spec.Paused, false) {
+		steps = append(steps, clusterStep(capi.Paused(obs.CAPICluster, false)))
+	}
+	return steps
+}
+
+// hasCluster says whether there is a Cluster of Cluster API to pause and resume.
+func hasCluster(obs *state.Observed) bool {
+	return obs.CAPICluster != nil && obs.CAPICluster.DeletionTimestamp.IsZero() && capi.HasMachines(obs.HC)
+}
+
+func controlPlaneStep(hcp *hyperv1.HostedControlPlane) step.Step {
+	return step.Step{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{hcp}}
+}
+
+func clusterStep(cluster *clusterv1.Cluster) step.Step {
+	return step.Step{Name: step.CAPICluster, Class: step.Critical, Apply: []client.Object{cluster}}
 }
 
 // Bounds of the time between two looks at an input that is not usable.
@@ -124,7 +165,7 @@ func steps(obs *state.Observed, o options) []step.Step {
 	}
 	all = append(all, step.Step{Name: step.Credentials, Class: step.Critical, Apply: obs.Credentials, Err: obs.CredentialsErr})
 	all = append(all, copySteps(obs)...)
-	all = append(all, markSources(obs), step.Step{Name: step.CoreHCP, Class: step.Critical, Apply: []client.Object{desired.HostedControlPlane(obs)}}, capiStep(obs), removeCopies(obs), publish(obs))
+	all = append(all, markSources(obs), controlPlaneStep(desired.HostedControlPlane(obs)), capiStep(obs), removeCopies(obs), publish(obs))
 	all = append(all, step.Step{Name: step.Release, Class: step.Critical, Err: obs.ReleaseErr})
 	if obs.Target != nil {
 		all = append(all, ownCreated(obs), operatorStep(obs, o.operators), capiOperatorsStep(obs, o.operators), policies(obs, o))
@@ -240,7 +281,7 @@ func capiStep(obs *state.Observed) step.Step {
 		s.Err = err
 		return s
 	}
-	s.Apply = append(s.Apply, infra, capi.Cluster(obs.HC, infra, false))
+	s.Apply = append(s.Apply, infra, capi.Cluster(obs.HC, infra))
 	if obs.CAPICluster != nil && obs.HCP.Status.Initialized && !capi.Initialized(obs.CAPICluster) {
 		s.Initialized = obs.CAPICluster
 	}

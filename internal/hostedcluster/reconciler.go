@@ -60,6 +60,8 @@ type Reconciler struct {
 	Platforms platform.Enabled
 	// CAPIProxyImage is the image of the proxies beside programs that speak Cluster API; empty: OperatorImage.
 	CAPIProxyImage string
+	// Images are those that the installation names for programs of Cluster API, by annotation; see platform.ImagesFrom.
+	Images map[string]string
 
 	// Admission decides when control planes may start; nil: at once.
 	Admission *admission.Queue

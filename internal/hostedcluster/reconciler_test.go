@@ -103,7 +103,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			Check:  func(t testing.TB) { w.expectControlPlane(t, "demo") },
 		}
 	}
-	testenv.CrashAtEveryWrite(t, 1, fresh)
+	testenv.CrashAtEveryWrite(t, 3, fresh) // each write meets one kind of fault
 	testenv.Storm(t, 2, fresh)
 }
 

@@ -40,6 +40,9 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *state.Observed) e
 		}
 		if d != nil && d.Status.AvailableReplicas < ptr.Deref(d.Spec.Replicas, 1) {
 			lacking = append(lacking, *d)
+			if name == names.ControlPlaneOperator {
+				obs.OperatorSince = lastProgress(d, r.Clock.Now())
+			}
 		}
 	}
 	if obs.Lacking = len(lacking) > 0; !obs.Lacking {
@@ -50,4 +53,28 @@ func (r *Reconciler) observeTroubles(ctx context.Context, obs *state.Observed) e
 		return fmt.Errorf("looking why pods of %s do not run: %w", names.BackReference(obs.HC), err)
 	}
 	return nil
+}
+
+// progressDeadlineExceeded is why a Deployment does not progress any more, and defaultProgressDeadline after how many seconds without progress that is told, unless
+// its spec says otherwise.
+const (
+	progressDeadlineExceeded = "ProgressDeadlineExceeded"
+	defaultProgressDeadline  = 600
+)
+
+// lastProgress is when a Deployment was changed, or got on, last; zero: it does not say. Troubles of before are not those of what it runs now.
+func lastProgress(d *appsv1.Deployment, now time.Time) time.Time {
+	if d.Status.ObservedGeneration < d.Generation {
+		return now
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type != appsv1.DeploymentProgressing {
+			continue
+		}
+		if c.Reason == progressDeadlineExceeded { // written that long after the last progress
+			return c.LastUpdateTime.Add(-time.Duration(ptr.Deref(d.Spec.ProgressDeadlineSeconds, defaultProgressDeadline)) * time.Second)
+		}
+		return c.LastUpdateTime.Time
+	}
+	return time.Time{}
 }

@@ -2,15 +2,16 @@ package hostedcluster
 
 import (
 	"testing"
-
-	"hcp.internal/platform/internal/hostedcluster/admission"
+	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/admission"
 	"hcp.internal/platform/internal/hostedcluster/desired"
 	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/statetest"
@@ -83,4 +84,27 @@ func TestTroubles(t *testing.T) {
 			g.Expect(s.Create == nil && len(s.Apply) == 0).To(BeTrue(), s.Name)
 		}
 	})
+}
+
+func TestLastProgress(t *testing.T) {
+	at := func(reason string) appsv1.DeploymentStatus {
+		return appsv1.DeploymentStatus{ObservedGeneration: 2, Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, LastUpdateTime: metav1.NewTime(statetest.Noon)},
+			{Type: appsv1.DeploymentProgressing, Reason: reason, LastUpdateTime: metav1.NewTime(statetest.Noon.Add(-20 * time.Minute))},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		status appsv1.DeploymentStatus
+		want   time.Time
+	}{
+		"When it was changed and nobody has acted on that it should be now":             {status: appsv1.DeploymentStatus{ObservedGeneration: 1}, want: statetest.Noon},
+		"When pods were made twenty minutes ago it should be then":                      {status: at("NewReplicaSetCreated"), want: statetest.Noon.Add(-20 * time.Minute)},
+		"When it was given up twenty minutes ago it should be the deadline before that": {status: at("ProgressDeadlineExceeded"), want: statetest.Noon.Add(-30 * time.Minute)},
+		"When it says nothing it should not be known":                                   {status: appsv1.DeploymentStatus{ObservedGeneration: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: tc.status}
+			NewWithT(t).Expect(lastProgress(d, statetest.Noon)).To(Equal(tc.want))
+		})
+	}
 }

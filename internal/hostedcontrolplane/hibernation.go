@@ -3,6 +3,7 @@ package hostedcontrolplane
 import (
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,17 @@ func hibernated(obs Observed, available *metav1.Condition) *metav1.Condition {
 		}
 	}
 	return &c
+}
+
+// runningSince says since when the control plane has been awake, as far as conditions of before know: since etcd came or went. now: it is not awake.
+func runningSince(hcp *hyperv1.HostedControlPlane, before []metav1.Condition, now time.Time) time.Time {
+	if component.Hibernates(hcp) || conditions.Get(before, hyperv1.HostedClusterHibernated) != nil {
+		return now
+	}
+	if c := conditions.Get(before, hyperv1.EtcdAvailable); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
 }
 
 // calm gives what a sleeping cluster lacks a reason of its own, so that nobody takes it for broken.

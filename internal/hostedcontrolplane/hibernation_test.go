@@ -2,6 +2,7 @@ package hostedcontrolplane
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -52,6 +53,27 @@ func TestHibernated(t *testing.T) {
 					g.Expect(c.Reason == hyperv1.HostedClusterHibernated).To(Equal(tc.calm), "%s: %s", kind, c.Reason)
 				}
 			}
+		})
+	}
+}
+
+func TestRunningSince(t *testing.T) {
+	came := noon.Add(-time.Hour)
+	etcd := metav1.Condition{Type: hyperv1.EtcdAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(came)}
+	sleep := metav1.Condition{Type: hyperv1.HostedClusterHibernated, Status: metav1.ConditionFalse}
+	for name, tc := range map[string]struct {
+		told   string
+		before []metav1.Condition
+		want   time.Time
+	}{
+		"When nothing is known it should not count":                        {},
+		"When the cluster is awake it should count since etcd came":        {before: []metav1.Condition{etcd}, want: came},
+		"When the cluster wakes it should count from now":                  {before: []metav1.Condition{etcd, sleep}, want: noon},
+		"When the cluster has just been told to sleep it should not count": {told: "true", before: []metav1.Condition{etcd}, want: noon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.HibernateAnnotation: tc.told}}}
+			NewWithT(t).Expect(runningSince(hcp, tc.before, noon)).To(Equal(tc.want))
 		})
 	}
 }

@@ -53,7 +53,8 @@ func report(status *hyperv1.HostedControlPlaneStatus, obs Observed, now time.Tim
 	}
 	reportVersions(status, obs, now)
 	if obs.Release != nil && obs.UserRelease != nil && obs.UserRelease.Kubernetes {
-		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), behind: obs.behind(), now: now})...)
+		conds = append(conds, clusterVersionConditions(versionReport{status: status.VersionStatus, waiting: obs.waiting(), failures: obs.failures(), behind: obs.behind(),
+			running: runningSince(obs.HCP, status.Conditions, now), now: now})...)
 		obs.blameProgress(conds)
 	} else if err := errors.Join(obs.ReleaseErr, obs.UserReleaseErr); err != nil && status.ReleaseImage != obs.HCP.Spec.ReleaseImage && !obs.toldByHosted() { //nolint:staticcheck // because it has the image as the spec has it
 		conds = append(conds, versionCondition(hyperv1.ClusterVersionReleaseAccepted, false, err.Error()))

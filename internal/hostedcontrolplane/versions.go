@@ -150,7 +150,8 @@ type versionReport struct {
 	waiting, failures []string
 	// behind says why the control plane does not get to the release; empty when it does.
 	behind string
-	now    time.Time
+	// running is since when a rollout could go on: the time that a cluster sleeps does not count.
+	running, now time.Time
 }
 
 // waitsFor is what the newest version waits for, as the end of a sentence; empty when that is nothing.
@@ -207,7 +208,11 @@ func (r versionReport) failing(newest configv1.UpdateHistory) string {
 	if len(r.failures) > 0 {
 		return listed(r.failures)
 	}
-	if newest.State != configv1.PartialUpdate || newest.StartedTime.IsZero() || r.now.Sub(newest.StartedTime.Time) < rolloutPatience {
+	since := newest.StartedTime.Time
+	if since.Before(r.running) {
+		since = r.running
+	}
+	if newest.State != configv1.PartialUpdate || newest.StartedTime.IsZero() || r.now.Sub(since) < rolloutPatience {
 		return ""
 	}
 	return fmt.Sprintf("version %s is not rolled out since %s", newest.Version, newest.StartedTime.UTC().Format(time.RFC3339)) + r.waitsFor(listed)

@@ -140,7 +140,7 @@ func TestClusterVersionConditions(t *testing.T) {
 		history                []entry
 		waiting, failures      []string
 		behind                 string
-		after                  time.Duration // since the rollout began
+		running, after         time.Duration // since the rollout began: when etcd came last, and now
 		progressing, available string
 		failing, upgradeable   string // as they are when all is well, if empty
 	}{
@@ -176,6 +176,10 @@ func TestClusterVersionConditions(t *testing.T) {
 			progressing: "True Working towards 1.36.3: waiting for etcd", available: "False No version has been rolled out completely yet",
 			failing: "True version 1.36.3 is not rolled out since 2026-01-02T12:00:00Z: waiting for etcd",
 		},
+		"When the cluster slept meanwhile that time should not count": {
+			history: []entry{partial("1.36.3", 0)}, waiting: []string{"etcd"}, running: rolloutPatience - time.Minute, after: 2*rolloutPatience - 2*time.Minute,
+			progressing: "True Working towards 1.36.3: waiting for etcd", available: "False No version has been rolled out completely yet",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -183,7 +187,7 @@ func TestClusterVersionConditions(t *testing.T) {
 			for _, e := range tc.history {
 				status.History = append(status.History, configv1.UpdateHistory{State: e.state, Version: e.version, StartedTime: metav1.NewTime(noon)})
 			}
-			conds := clusterVersionConditions(versionReport{status: status, waiting: tc.waiting, failures: tc.failures, behind: tc.behind, now: noon.Add(tc.after)})
+			conds := clusterVersionConditions(versionReport{status: status, waiting: tc.waiting, failures: tc.failures, behind: tc.behind, running: noon.Add(tc.running), now: noon.Add(tc.after)})
 			text := func(kind string) string {
 				c := conditions.Get(conds, kind)
 				g.Expect(c.Reason).To(Equal("FromClusterVersion"))

@@ -111,7 +111,7 @@ func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 }
 
 // httpServer is for requests that are short until they take their connection over. How many clients may be unknown at a time
-// is bounded, and fair between sources.
+// is bounded, and fair between sources. A client is unknown until its connection is taken over, ends, or its request calls leaveWaitingRoom.
 func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
 	unknown := waiting.New(maxHandshakes)
 	server := &http.Server{
@@ -119,7 +119,10 @@ func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
 		ReadHeaderTimeout: handshakeTimeout, IdleTimeout: handshakeTimeout, MaxHeaderBytes: maxHeaderBytes,
 		// An empty map keeps HTTP/2 off: these connections are taken over.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
-		ErrorLog:     slog.NewLogLogger(s.Log.With("port", name).Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, waitingRoom{}, func() { unknown.Leave(c) })
+		},
+		ErrorLog: slog.NewLogLogger(s.Log.With("port", name).Handler(), slog.LevelDebug),
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
@@ -133,6 +136,15 @@ func (s *Server) httpServer(name string, handler http.Handler) *http.Server {
 	}
 	server.SetKeepAlivesEnabled(false)
 	return server
+}
+
+// waitingRoom is the key of a request's context for how its connection leaves those whose client is unknown.
+type waitingRoom struct{}
+
+func leaveWaitingRoom(ctx context.Context) {
+	if leave, ok := ctx.Value(waitingRoom{}).(func()); ok {
+		leave()
+	}
 }
 
 // connect is a CONNECT request of kube-apiserver.
@@ -155,9 +167,12 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	s.open.Add(1)
 	defer s.open.Done()
+	leaveWaitingRoom(r.Context()) // its certificate was verified, and how many wait for an agent is bounded by tunnels
 	started := s.Now()
 	t, err := s.agents.dial(r.Context(), to)
 	if err != nil {
+		// Nobody else bounds how long what follows the request is waited for.
+		_ = http.NewResponseController(w).SetReadDeadline(s.Now().Add(handshakeTimeout))
 		s.Log.Info("no tunnel", "target", to.String(), "reason", err.Error(), "took", s.Now().Sub(started).Round(time.Millisecond))
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -203,6 +204,47 @@ func TestLimits(t *testing.T) {
 		second, _ := w.agent(s.back)
 		g.Consistently(func() int { have, _ := second.Connected(); return have }).WithTimeout(300 * time.Millisecond).Should(BeZero())
 		g.Expect(s.agents.count()).To(Equal(1))
+	})
+}
+
+func TestWaitingRequests(t *testing.T) {
+	t.Run("When more requests wait for an agent than clients may be unknown each should be answered", func(t *testing.T) {
+		const requests, patience = maxHandshakes + 20, 5 * time.Minute
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(func(o *ServerOptions) { o.MaxTunnels = requests })
+		beForgiving(s, patience)
+		statuses := make(chan int, requests)
+		for i := range requests {
+			go func() {
+				_, resp, _ := w.dial(s.front, "10.0.0.1:443")
+				statuses <- resp.StatusCode // 0: it was closed
+			}()
+			g.Eventually(func() int { return len(s.tunnels) }).Should(Equal(i+1), "it waits, and so do those before it")
+		}
+		_, resp, err := w.dial(s.front, "10.0.0.1:443")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(resp.StatusCode).To(Equal(http.StatusServiceUnavailable), "those who wait are bounded all the same")
+		expectNobody(s)
+		for range requests {
+			g.Eventually(statuses).Should(Receive(Equal(http.StatusBadGateway)))
+		}
+	})
+	t.Run("When a client goes on sending after its request was refused the server should not keep it", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server()
+		expectNobody(s)
+		pair, pool, err := read(w.client)
+		g.Expect(err).NotTo(HaveOccurred())
+		conn, err := tls.Dial("tcp", s.front, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{*pair}, ServerName: "127.0.0.1"})
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = fmt.Fprint(conn, "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(conn.SetReadDeadline(time.Now().Add(handshakeTimeout + 30*time.Second))).To(Succeed())
+		_, err = io.ReadAll(conn)
+		g.Expect(err).NotTo(HaveOccurred(), "it should be closed")
 	})
 }
 

@@ -34,7 +34,7 @@ func Down(ctx context.Context, stateDir string, clk clock.WithTicker, out io.Wri
 		StateDir: stateDir, Last: p.Marker(), Group: components.CgroupRoot, Network: components.CgroupRoot, Clock: clk,
 		Names: teardown.Names{Bridge: network.Bridge, Tables: []string{network.Table, network.ProxyTable, policy.Table}, Self: os.Getpid()},
 		BeforeState: func() error {
-			restored, err := restoreHost(p)
+			restored, err := restoreHost(p, kernelSettings)
 			for _, key := range restored {
 				fmt.Fprintf(out, "restoring the kernel setting %s\n", key)
 			}

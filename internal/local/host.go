@@ -13,32 +13,52 @@ import (
 	"hcp.internal/platform/internal/local/components"
 )
 
-// hostSettings are kernel settings that the kubelet (and, for pods' way out, we) change, so that "down" can restore them.
-var hostSettings = []string{
-	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
-	"net/ipv4/ip_forward",
+const (
+	kernelSettings = "/proc/sys"
+	bootID         = "kernel/random/boot_id"
+	ipForward      = "net/ipv4/ip_forward"
+)
+
+// hostSettings are kernel settings that the kubelet (and, for pods' way out, we) change, with the value that they get, so that "down" can restore them.
+var hostSettings = []struct{ key, ours string }{
+	{"vm/overcommit_memory", "1"}, {"vm/panic_on_oom", "0"}, {"kernel/panic", "10"}, {"kernel/panic_on_oops", "1"}, {"kernel/keys/root_maxkeys", "1000000"}, {"kernel/keys/root_maxbytes", "25000000"},
+	{ipForward, "1"},
 }
 
 // hostState is what was before "up" changed it.
 type hostState struct {
+	// BootID is when that was: a machine that starts anew has its own settings again. Empty in files of versions that didn't write it down.
+	BootID  string            `json:"bootID,omitempty"`
 	Sysctls map[string]string `json:"sysctls"`
 }
 
-// rememberHost writes down the settings once per state folder, before the first change.
-func rememberHost(p components.Paths) error {
-	if _, err := os.Stat(p.HostState()); err == nil {
-		return nil
+// rememberHost writes down the settings once per state folder and start of the machine, before the first change. ip_forward is among them from when pods may
+// reach beyond, as it is not changed before. root is the folder of kernel settings.
+func rememberHost(p components.Paths, root string, podEgress bool) error {
+	boot, err := readSetting(root, bootID)
+	if err != nil {
+		return err
 	}
-	h := hostState{Sysctls: map[string]string{}}
-	for _, key := range hostSettings {
-		value, err := os.ReadFile(filepath.Join("/proc/sys", key))
+	h, err := readHost(p)
+	if err != nil {
+		return err
+	}
+	if h.BootID != "" && h.BootID != boot || h.Sysctls == nil {
+		h.Sysctls = map[string]string{}
+	}
+	h.BootID = boot
+	for _, s := range hostSettings {
+		if _, known := h.Sysctls[s.key]; known || s.key == ipForward && !podEgress {
+			continue
+		}
+		value, err := readSetting(root, s.key)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading the kernel setting %s: %w", key, err)
+			return err
 		}
-		h.Sysctls[key] = strings.TrimSpace(string(value))
+		h.Sysctls[s.key] = value
 	}
 	data, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
@@ -50,33 +70,59 @@ func rememberHost(p components.Paths) error {
 	return atomicfile.Write(p.HostState(), data, 0o600)
 }
 
-// restoreHost puts back what differs and says which settings these were.
-func restoreHost(p components.Paths) ([]string, error) {
+func readSetting(root, key string) (string, error) {
+	value, err := os.ReadFile(filepath.Join(root, key))
+	if err != nil {
+		return "", fmt.Errorf("reading the kernel setting %s: %w", key, err)
+	}
+	return strings.TrimSpace(string(value)), nil
+}
+
+// readHost reads what was written down; nothing when there is no file.
+func readHost(p components.Paths) (hostState, error) {
+	h := hostState{}
 	data, err := os.ReadFile(p.HostState())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return h, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading kernel settings: %w", err)
+		return h, fmt.Errorf("reading kernel settings: %w", err)
 	}
-	h := hostState{}
 	if err := json.Unmarshal(data, &h); err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", p.HostState(), err)
+		return h, fmt.Errorf("decoding %s: %w", p.HostState(), err)
+	}
+	if h.BootID == "" {
+		delete(h.Sysctls, ipForward) // it was always written down, so it isn't known who changed it
+	}
+	return h, nil
+}
+
+// restoreHost puts back what still is as it was changed to, and says which settings these were. What differs from that is somebody else's by now.
+func restoreHost(p components.Paths, root string) ([]string, error) {
+	h, err := readHost(p)
+	if err != nil || len(h.Sysctls) == 0 {
+		return nil, err
+	}
+	boot, err := readSetting(root, bootID)
+	if err != nil {
+		return nil, err
+	}
+	if h.BootID != "" && h.BootID != boot {
+		return nil, nil // nothing has been changed since the machine started
 	}
 	var restored []string
 	var errs []error
-	for _, key := range hostSettings {
-		was, known := h.Sysctls[key]
-		path := filepath.Join("/proc/sys", key)
-		now, err := os.ReadFile(path)
-		if !known || err != nil || strings.TrimSpace(string(now)) == was {
+	for _, s := range hostSettings {
+		was, known := h.Sysctls[s.key]
+		now, err := readSetting(root, s.key)
+		if !known || err != nil || now != s.ours || now == was {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(was), 0o644); err != nil {
-			errs = append(errs, fmt.Errorf("restoring the kernel setting %s: %w", key, err))
+		if err := os.WriteFile(filepath.Join(root, s.key), []byte(was), 0o644); err != nil {
+			errs = append(errs, fmt.Errorf("restoring the kernel setting %s: %w", s.key, err))
 			continue
 		}
-		restored = append(restored, strings.ReplaceAll(key, "/", "."))
+		restored = append(restored, strings.ReplaceAll(s.key, "/", "."))
 	}
 	return restored, errors.Join(errs...)
 }

@@ -62,15 +62,3 @@ func TestReport(t *testing.T) {
 		g.Expect(out.String()).To(ContainSubstring("hypershift local up"))
 	})
 }
-
-func TestRestoreHost(t *testing.T) {
-	t.Run("When settings were remembered and nothing changed it should restore nothing", func(t *testing.T) {
-		g := NewWithT(t)
-		p := components.Paths{State: t.TempDir()}
-		g.Expect(rememberHost(p)).To(Succeed())
-		g.Expect(restoreHost(p)).To(BeEmpty())
-	})
-	t.Run("When nothing was remembered it should restore nothing", func(t *testing.T) {
-		NewWithT(t).Expect(restoreHost(components.Paths{State: t.TempDir()})).To(BeEmpty())
-	})
-}

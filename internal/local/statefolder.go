@@ -139,6 +139,6 @@ func remembersHost(p components.Paths) bool {
 	if err != nil || json.Unmarshal(data, &h) != nil {
 		return false
 	}
-	_, ok := h.Sysctls[hostSettings[0]] // every Linux has it
+	_, ok := h.Sysctls[hostSettings[0].key] // every Linux has it
 	return ok
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,9 +32,7 @@ const (
 	supervisedGroup = components.CgroupRoot + "/system"
 	// nodeWeight keeps the node and its API ahead of pods that all start at once and want every processor: what waits for them costs
 	// more in time limits and restarts than they use.
-	nodeWeight = 10
-	// networkCheck is how often the bridge and routes are looked after.
-	networkCheck = 10 * time.Second
+	nodeWeight   = 10
 	headerLimit  = 10 * time.Second
 	restartPause = 2 * time.Second
 )
@@ -75,10 +72,9 @@ func Supervise(ctx context.Context, p components.Paths, clk clock.WithTicker, lo
 	if err := components.Write(p, files); err != nil {
 		return err
 	}
-	if err := serveRegistry(ctx, p); err != nil {
+	if err := serveRegistry(ctx, p, log.WithValues("part", "registry")); err != nil {
 		return err
 	}
-	go watchNetwork(ctx, cfg.Network, clk, log)
 	go runCloud(ctx, p, clk, log)
 	go runPolicies(ctx, p, clk, log)
 	hash, err := configHash(p, cfg, pki)
@@ -88,6 +84,8 @@ func Supervise(ctx context.Context, p components.Paths, clk clock.WithTicker, lo
 	sup := &supervisor.Supervisor{
 		Processes: components.Processes(p, pki), LogDir: p.Logs(), StatusFile: p.Status(), ConfigHash: hash, Clock: clk, Log: log,
 	}
+	keeper := &network.Keeper{Options: cfg.Network, Clock: clk, Log: log.WithValues("part", "network"), RestartProxy: func() { sup.Restart(components.Proxy) }}
+	go keeper.Run(ctx)
 	return sup.Run(ctx)
 }
 
@@ -110,8 +108,8 @@ func configHash(p components.Paths, cfg supervisorConfig, pki *mgmtpki.Bundle) (
 }
 
 // serveRegistry listens on loopback for this machine's tools and on the node's address for containerd and pods.
-func serveRegistry(ctx context.Context, p components.Paths) error {
-	handler, err := registry.New(p.Registry())
+func serveRegistry(ctx context.Context, p components.Paths, log logr.Logger) error {
+	handler, err := registry.New(p.Registry(), log)
 	if err != nil {
 		return err
 	}
@@ -124,25 +122,6 @@ func serveRegistry(ctx context.Context, p components.Paths) error {
 		go func() { _ = server.Serve(l) }() // ends with the process
 	}
 	return nil
-}
-
-func watchNetwork(ctx context.Context, opts network.Options, clk clock.WithTicker, log logr.Logger) {
-	ticker := clk.NewTicker(networkCheck)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		if network.Present() {
-			continue
-		}
-		log.Info("the bridge is gone or has no address; making it again")
-		if err := network.Ensure(ctx, opts); err != nil && !errors.Is(err, context.Canceled) {
-			log.Error(err, "setting up the network")
-		}
-	}
 }
 
 // runCloud keeps the cloud controllers running: they end only when ctx does, or their client cannot be built.

@@ -196,7 +196,7 @@ func fullVersion(v string) string {
 // start makes sure that a supervisor runs with the present configuration and waits for its processes.
 func (u *Up) start(ctx context.Context, say func(string, ...any)) error {
 	p := u.Settings.paths()
-	if err := rememberHost(p); err != nil {
+	if err := rememberHost(p, kernelSettings, u.Settings.PodEgress); err != nil {
 		return err
 	}
 	if err := writeInstance(Instance{StateDir: p.State}); err != nil {

@@ -3,7 +3,7 @@
 //
 //	desired != current ─▶ ask for a drain ─▶ write files ─▶ restart the machine ─▶ ask to be opened again ─▶ Done
 //
-// It keeps no state but two files: the mark below root says which configuration was written and in which run of the machine,
+// It keeps no state but two files: the mark below root says which configuration was written in full and in which run of the machine,
 // the Node's annotations say the rest. So it may be killed anywhere, and is, by the restart. Files that only an older
 // configuration has stay.
 package machineconfig
@@ -114,6 +114,10 @@ func (d *Daemon) step(ctx context.Context) (done bool, err error) {
 	if have[lastAppliedDrain] != drain {
 		return false, nil // pods are on their way out
 	}
+	// From here on the disk holds no configuration in full. Otherwise a return to the one of the mark, after an attempt that failed, would write nothing.
+	if err := d.removeMark(); err != nil {
+		return false, d.degraded(ctx, have, err)
+	}
 	if err := d.write(ctx, config); err != nil {
 		return false, d.degraded(ctx, have, err)
 	}
@@ -206,21 +210,32 @@ func (d *Daemon) write(ctx context.Context, config []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading the desired configuration: %w", err)
 	}
-	replace(cfg)
+	if err := replace(cfg); err != nil {
+		return err
+	}
 	if _, err := (&ignite.Writer{Root: d.Root, Say: d.Say}).Write(ctx, cfg); err != nil {
 		return fmt.Errorf("writing the desired configuration: %w", err)
 	}
 	return nil
 }
 
-func replace(cfg *types.Config) {
+// replace lets files and links take the place of what is there. A file without contents is the machine's own, and stays. What would be appended to such a file
+// would be there twice after the next change, so it isn't: ValidMachineConfig of the NodePool refuses that.
+func replace(cfg *types.Config) error {
 	yes := true
 	for i := range cfg.Storage.Files {
-		cfg.Storage.Files[i].Overwrite = &yes
+		f := &cfg.Storage.Files[i]
+		switch {
+		case f.Contents.Source != nil:
+			f.Overwrite = &yes
+		case len(f.Append) > 0:
+			return fmt.Errorf("file %s has append and no contents, which a change in place can't do: give it contents", f.Path)
+		}
 	}
 	for i := range cfg.Storage.Links {
 		cfg.Storage.Links[i].Overwrite = &yes
 	}
+	return nil
 }
 
 func (d *Daemon) mark() (version, run string) {
@@ -239,6 +254,25 @@ func (d *Daemon) setMark(version, run string) error {
 		return fmt.Errorf("making the folder of the mark: %w", err)
 	}
 	return atomicfile.Write(path, []byte(version+" "+run+"\n"), 0o600)
+}
+
+// removeMark is on the disk before anything else is written: after a power cut the mark must not be back beside new files.
+func (d *Daemon) removeMark() error {
+	path := filepath.Join(d.Root, markPath)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the mark: %w", err)
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing the mark: %w", err)
+	}
+	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+		return fmt.Errorf("removing the mark: %w", err)
+	}
+	return nil
 }
 
 // pause is how long the daemon waits between looks.

@@ -119,3 +119,93 @@ func TestDaemon(t *testing.T) {
 		})
 	}
 }
+
+// desire changes what the node is to have.
+func desire(t *testing.T, d *Daemon, hash, config string) {
+	t.Helper()
+	for name, data := range map[string][]byte{"hash": []byte(hash), "config": packed(t, config)} {
+		if err := os.WriteFile(filepath.Join(d.Desired, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// halfConfig changes the version, and then has a file that can't be written: its folder is a file.
+const halfConfig = `{"ignition":{"version":"3.2.0"},"storage":{"files":[` +
+	`{"path":"/etc/kubernetes/version","mode":420,"contents":{"source":"data:,1.37.0"}},` +
+	`{"path":"/etc/kubernetes/version/no","mode":420,"contents":{"source":"data:,x"}}]}}`
+
+func TestRollback(t *testing.T) {
+	version := func(g *WithT, d *Daemon) string {
+		data, err := os.ReadFile(filepath.Join(d.Root, "etc/kubernetes/version"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(data)
+	}
+	t.Run("When a configuration was written in part and the one before is desired again it should be written anew", func(t *testing.T) {
+		g := NewWithT(t)
+		d, node, restarts := newDaemon(t, packed(t, goodConfig))
+		g.Expect(d.Start(t.Context())).To(Succeed()) // v2, and the machine has restarted
+		desire(t, d, "v3", halfConfig)
+		for range 4 {
+			_, _ = d.step(t.Context())
+			_ = d.Sleep(t.Context())
+		}
+		g.Expect(node.annotations).To(HaveKeyWithValue(stateAnnotation, stateDegraded))
+		g.Expect(version(g, d)).To(Equal("1.37.0"), "this part was written")
+
+		desire(t, d, "v2", goodConfig)
+		g.Expect(d.Start(t.Context())).To(Succeed())
+		g.Expect(version(g, d)).To(Equal("1.36.3"))
+		g.Expect(*restarts).To(Equal(2))
+		g.Expect(node.annotations).To(And(HaveKeyWithValue(currentConfig, "v2"), HaveKeyWithValue(stateAnnotation, stateDone)))
+	})
+	t.Run("When the mark can't be removed it should write nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		d, node, restarts := newDaemon(t, packed(t, goodConfig))
+		g.Expect(os.MkdirAll(filepath.Join(d.Root, markPath, "in the way"), 0o700)).To(Succeed())
+		for range 4 {
+			_, _ = d.step(t.Context())
+			_ = d.Sleep(t.Context())
+		}
+		g.Expect(node.annotations).To(And(HaveKeyWithValue(stateAnnotation, stateDegraded), HaveKeyWithValue(reasonAnnotation, ContainSubstring(markPath))))
+		g.Expect(version(g, d)).To(Equal("1.35.4"))
+		g.Expect(*restarts).To(BeZero())
+	})
+}
+
+// TestBase is about files that the machine brings.
+func TestBase(t *testing.T) {
+	const base = "127.0.0.1 localhost\n"
+	hosts := func(t *testing.T, d *Daemon) string {
+		path := filepath.Join(d.Root, "etc/hosts")
+		g := NewWithT(t)
+		if _, err := os.Stat(path); err != nil {
+			g.Expect(os.WriteFile(path, []byte(base), 0o644)).To(Succeed())
+		}
+		data, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(data)
+	}
+	t.Run("When a file has neither contents nor append it should keep what is in it", func(t *testing.T) {
+		g := NewWithT(t)
+		d, _, _ := newDaemon(t, packed(t, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/hosts","mode":384}]}}`))
+		hosts(t, d)
+		g.Expect(d.Start(t.Context())).To(Succeed())
+		g.Expect(hosts(t, d)).To(Equal(base))
+		info, err := os.Stat(filepath.Join(d.Root, "etc/hosts"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()).To(BeEquivalentTo(0o600))
+	})
+	t.Run("When something is appended to what the machine brought it should touch nothing and say so", func(t *testing.T) {
+		g := NewWithT(t)
+		d, node, restarts := newDaemon(t, packed(t, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/hosts","append":[{"source":"data:,x"}]}]}}`))
+		hosts(t, d)
+		for range 4 {
+			_, _ = d.step(t.Context())
+			_ = d.Sleep(t.Context())
+		}
+		g.Expect(hosts(t, d)).To(Equal(base))
+		g.Expect(node.annotations).To(And(HaveKeyWithValue(stateAnnotation, stateDegraded), HaveKeyWithValue(reasonAnnotation, ContainSubstring("/etc/hosts has append and no contents"))))
+		g.Expect(*restarts).To(BeZero())
+	})
+}

@@ -76,7 +76,7 @@ func (p *pass) machineObjects() bool {
 	obs := p.obs
 	pool := machines.Pool{
 		NodePool: obs.pool, Namespace: obs.namespace, InfraID: obs.hc.Spec.InfraID, ClusterName: obs.hc.Name, Labels: ownLabels(),
-		Replicas:      p.replicasWanted(),
+		Replicas: p.replicasWanted(), Floor: p.floor(), Asleep: p.asleep(),
 		ScaleFromZero: machines.CapacityAnnotations(p.spec(), obs.template.Capacity),
 		FailureDomain: obs.template.FailureDomain, InUse: p.liveTemplates(), Interruptible: obs.template.Interruptible,
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -237,7 +238,7 @@ func (r *Reconciler) remainingTemplates(ctx context.Context, gvk schema.GroupVer
 	gvk.Kind += "List"
 	list.SetGroupVersionKind(gvk)
 	if err := r.Live.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) { // a platform that isn't installed has none
 			return nil
 		}
 		return fmt.Errorf("listing machine templates of NodePool %s: %w", key, err)

@@ -42,6 +42,10 @@ const retryTemplate = 5 * time.Second
 // retryRelease is when a release that could not be read is looked at again: within the time that its answer is cached, so it costs nothing.
 const retryRelease = 5 * time.Second
 
+// retryTrustBundle is when is looked again for the ConfigMap of additionalTrustBundle: one that is made again causes no event here, and none of the
+// HostedCluster unless something of it changes.
+const retryTrustBundle = time.Minute
+
 func (p *pass) autoscaling() bool {
 	const t = hyperv1.NodePoolAutoscalingEnabledConditionType
 	a := p.spec().AutoScaling
@@ -52,7 +56,7 @@ func (p *pass) autoscaling() bool {
 		p.set(bad(t, hyperv1.AsExpectedReason, fmt.Sprintf("spec.autoScaling has no effect on platform %s: you create the machines", p.spec().Platform.Type)))
 	case ptr.Deref(a.Min, 0) > a.Max || a.Max < 1:
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.max is %d: it must be at least 1, and at least min, which is %d", a.Max, ptr.Deref(a.Min, 0))))
-	case ptr.Deref(a.Min, 0) == 0 && p.obs.platform != nil && !p.obs.platform.Traits().ScaleFromZero:
+	case ptr.Deref(a.Min, 0) < p.floor():
 		p.set(bad(t, hyperv1.NodePoolValidationFailedReason, fmt.Sprintf("spec.autoScaling.min is 0, which platform %s does not support: the pool keeps one machine; set it to 1 or more", p.spec().Platform.Type)))
 	default:
 		p.set(condition(t, corev1.ConditionTrue, hyperv1.AsExpectedReason, fmt.Sprintf("the autoscaler chooses between %d and %d machines", ptr.Deref(a.Min, 0), a.Max)))
@@ -247,7 +251,7 @@ func (p *pass) machineConfig() bool {
 		return false
 	}
 	if err = obs.userConfigErr; err == nil {
-		err = nodeconfig.Validate(nodeconfig.Target{Kubernetes: obs.release.Kubernetes}, slices.Concat(core, obs.userConfig)...)
+		err = nodeconfig.Validate(nodeconfig.Target{Kubernetes: obs.release.Kubernetes, InPlace: p.inPlace()}, slices.Concat(core, obs.userConfig)...)
 	}
 	if err == nil {
 		err = p.computeTarget(core)
@@ -310,6 +314,9 @@ func (p *pass) references() bool {
 		return true
 	}
 	p.set(bad(hyperv1.NodePoolValidMachineConfigConditionType, ReasonWaitingForHostedCluster, missing.Error()))
+	if obs.trustBundleErr != nil {
+		p.recheck(retryTrustBundle)
+	}
 	return false
 }
 

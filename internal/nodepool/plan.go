@@ -121,12 +121,13 @@ func planFor(obs *observed, now time.Time, token string) plan {
 	p := &pass{obs: obs, now: now, token: token}
 	p.version = obs.pool.Status.Version
 	p.reportMachines()
-	p.reportHibernation()
 	p.heeded()
 	paused := p.paused()
-	if open := run(p, gates); open && !paused {
+	open := run(p, gates)
+	if open && !paused {
 		run(p, actions)
 	}
+	p.reportHibernation(open, paused)
 	p.updating()
 	p.payload()
 	return p.plan

@@ -202,6 +202,24 @@ func TestGates(t *testing.T) {
 		g.Expect(of(p, hyperv1.NodePoolValidMachineConfigConditionType)).To(ContainSubstring(`ConfigMap "tuning"`))
 		g.Expect(writes(p)).To(BeFalse())
 	})
+	t.Run("When a file that machines bring is appended to, and they are changed in place, it should name the file and the remedy", func(t *testing.T) {
+		g := NewWithT(t)
+		obs := configured(example(t, pool(func(s *hyperv1.NodePoolSpec) {
+			s.Management = hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeInPlace}
+		})), "a")
+		obs.userConfig[0].Data = strings.Replace(strings.Replace(obs.userConfig[0].Data, "contents:", "append:", 1), "source:", "- source:", 1)
+		p := planFor(obs, noon, "token")
+		g.Expect(of(p, hyperv1.NodePoolValidMachineConfigConditionType)).To(And(
+			HavePrefix("False/ValidationFailed"), ContainSubstring("file /etc/motd has append and no contents"), ContainSubstring("NodePool with upgradeType Replace")))
+		g.Expect(writes(p)).To(BeFalse())
+	})
+	t.Run("When the trust bundle is missing it should look again, as one that is made again causes no event", func(t *testing.T) {
+		g := NewWithT(t)
+		p := planFor(example(t, func(o *observed) { o.trustBundleErr = fmt.Errorf("ConfigMap clusters/bundle does not exist") }), noon, "token")
+		g.Expect(of(p, hyperv1.NodePoolValidMachineConfigConditionType)).To(Equal("False/WaitingForHostedCluster: ConfigMap clusters/bundle does not exist"))
+		g.Expect(p.recheckAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
+		g.Expect(writes(p)).To(BeFalse())
+	})
 	t.Run("When nodes are too far behind it should say so and go on", func(t *testing.T) {
 		g := NewWithT(t)
 		p := planFor(example(t, func(o *observed) {

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -81,6 +82,15 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	}
 	testenv.CrashAtEveryWrite(t, 1, fresh)
 	testenv.Storm(t, 2, fresh)
+}
+
+func TestMissingPlatform(t *testing.T) {
+	t.Run("When the platform's kinds are not installed the pool should have no machine templates left", func(t *testing.T) {
+		w := newWorld(t)
+		var left remains
+		err := w.reconciler(w.client).remainingTemplates(t.Context(), schema.GroupVersionKind{Group: "nobody.example", Version: "v1", Kind: "MachineTemplate"}, w.hcpNS, w.ns+"/workers", &left)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	})
 }
 
 func TestCrashAtEveryWriteOfDeletion(t *testing.T) {

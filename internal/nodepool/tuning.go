@@ -120,6 +120,9 @@ func (p *pass) tuning() hyperv1.NodePoolCondition {
 		}
 		return good(t)
 	}
+	if len(obs.tuningConfig) > 0 || obs.tunedMachines() {
+		p.recheck(recheckTuning)
+	}
 	found, err := readTuning(obs.tuningConfig)
 	if err = errors.Join(obs.tuningErr, err); err != nil {
 		return bad(t, hyperv1.NodePoolValidationFailedReason, err.Error())
@@ -145,10 +148,12 @@ func (p *pass) tuning() hyperv1.NodePoolCondition {
 		}
 	}
 	p.reportProfile(found.profile != "")
-	if len(obs.tuningConfig) > 0 {
-		p.recheck(recheckTuning)
-	}
 	return good(t)
+}
+
+// tunedMachines tells whether machines have what the operator has left. It takes that away some time after spec.tuningConfig is emptied.
+func (o *observed) tunedMachines() bool {
+	return slices.ContainsFunc(o.generated, func(cm corev1.ConfigMap) bool { return isTrue(&cm, hyperv1.NTOGeneratedMachineConfigLabel) })
 }
 
 func isTrue(cm *corev1.ConfigMap, label string) bool { return cm.Labels[label] == "true" }

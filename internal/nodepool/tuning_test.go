@@ -122,4 +122,22 @@ func TestTuning(t *testing.T) {
 		})
 		NewWithT(t).Expect(findCondition(p.conditions, hyperv1.NodePoolValidMachineConfigConditionType).Message).To(ContainSubstring("both hold a KubeletConfig"))
 	})
+	made := func(o *observed) {
+		o.generated = []corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Name: "nto-mc", Labels: map[string]string{hyperv1.NTOGeneratedMachineConfigLabel: "true"}},
+			Data: map[string]string{"config": "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 50-nto}\nspec: {kernelArguments: [nosmt]}"}}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*observed)
+		want   bool
+	}{
+		"When all tuning was taken away it should look again until the operator has taken away what it made": {made, true},
+		"When tuning becomes invalid it should look again, as machines still have what the operator made":    {func(o *observed) { made(o); tuning("kind: X")(o) }, true},
+		"When there is tuning it should look again":                                                          {tuning(tunedManifest), true},
+		"When the operator has left nothing it should wait for events":                                       {func(*observed) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := payloadPlan(t, tc.change)
+			NewWithT(t).Expect(p.recheckAfter > 0 && p.recheckAfter <= recheckTuning).To(Equal(tc.want), "%s", p.recheckAfter)
+		})
+	}
 }

@@ -174,16 +174,12 @@ func (g generations) withoutEnded(now time.Time) generations {
 	return g
 }
 
-// unrevoked are the former authorities that are trusted further when somebody asks for an end of trust. ordered is true when he does on the Secret itself: it ends
-// at once then, and for all.
-func (g generations) unrevoked(ordered bool, spec Spec, now time.Time) []former {
-	switch {
-	case ordered:
-		return nil
-	case !spec.TrustRolledOut || now.Before(g.switched.Add(spec.settle())):
+// unrevoked are the former authorities that are trusted further when trust in others is to end: all of them while components may not have the new certificates yet.
+func (g generations) unrevoked(spec Spec, now time.Time) []former {
+	if !spec.TrustRolledOut || now.Before(g.switched.Add(spec.settle())) {
 		return g.previous
 	}
-	return slices.DeleteFunc(slices.Clone(g.previous), func(f former) bool { return f.madeBefore(spec.RevokeBefore) })
+	return slices.DeleteFunc(slices.Clone(g.previous), spec.revokes)
 }
 
 // nextEnd is when trust in the first of the former authorities ends by itself; zero: there is none.

@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,24 @@ func TestForgetting(t *testing.T) {
 		g.Expect(a.obs.refused(kubelet, a.now)).NotTo(BeEmpty())
 		g.Expect(a.pass().Empty()).To(BeTrue())
 	})
+	t.Run("When authorities are replaced again after old ones were revoked trust should last until its own end", func(t *testing.T) {
+		for _, late := range []time.Duration{0, 2 * settle} { // the time of the replacement, or one after successors were made
+			g := NewWithT(t)
+			a := newAging(t)
+			a.replace()
+			a.spec.RevokeBefore, a.now = a.spec.RotateBefore.Add(late), a.now.Add(2*settle)
+			a.pass()
+			g.Expect(a.trusted(SystemAdminSigner)).To(Equal(1))
+			person := a.obs.sign(t, SystemAdminSigner, a.now, DefaultValidity)
+			a.ask(SystemAdminSigner, RotationSwitch)
+			for range 4 { // prepared, switched, and time to end trust
+				a.pass()
+				a.now = a.now.Add(2 * settle)
+			}
+			g.Expect(a.trusted(SystemAdminSigner)).To(Equal(2), "%s later", late)
+			g.Expect(a.obs.refused(person, a.now)).To(BeEmpty(), "%s later", late)
+		}
+	})
 	t.Run("When authorities were replaced at different times each should be forgotten at its own end", func(t *testing.T) {
 		g := NewWithT(t)
 		a := newAging(t)
@@ -245,6 +265,41 @@ func TestForgetting(t *testing.T) {
 	})
 }
 
+// again has every authority replaced as the command does, which also corrects a time of revocation that is too late.
+func (a *aging) again() {
+	if before := a.spec.RotateBefore; !before.IsZero() && a.spec.RevokeBefore.After(before) {
+		a.spec.RevokeBefore = before
+	}
+	a.spec.RotateBefore = a.now.Truncate(time.Second) // as certificates have it
+}
+
+// checkDone looks whether what was asked for was done, after passes with time between them.
+func (a *aging) checkDone(t *rapid.T, authorities []string) {
+	for _, name := range authorities {
+		s := a.obs.Secrets[name]
+		if order := s.Annotations[RotationAnnotation]; order != "" && order != "nonsense" {
+			t.Fatalf("%s is still asked for step %s", name, order)
+		}
+		current, err := parsePair(s.Data[CACertKey], s.Data[CAKeyKey])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if madeAt(current.cert).Before(a.spec.RotateBefore) {
+			t.Fatalf("%s, which was made at %s, was not replaced, though that was asked for at %s", name, madeAt(current.cert), a.spec.RotateBefore)
+		}
+	}
+}
+
+func (a *aging) checkRevoked(t *rapid.T, before time.Time, authorities ...string) {
+	for _, name := range authorities {
+		for _, f := range formers(a.obs.Secrets[name].Data[previousCertKey], time.Time{}) {
+			if f.madeBefore(before) {
+				t.Fatalf("%s of %s is still trusted, though it was revoked", name, madeAt(f.cert))
+			}
+		}
+	}
+}
+
 // TestEarlierGenerationsProperties: whatever is replaced when, a certificate is accepted until it ends or trust in its authority is ended by hand.
 func TestEarlierGenerationsProperties(t *testing.T) {
 	fresh := settled(t, demo(), noon)
@@ -253,6 +308,7 @@ func TestEarlierGenerationsProperties(t *testing.T) {
 		a := &aging{t, demo(func(s *Spec) { s.TrustRolledOut = true }), apply(fresh, Plan{}), noon}
 		// Of those with a certificate of the same signer the one whose certificate ends last stands for all; nil: trust in the signer was ended by hand.
 		holders := map[string]*holder{}
+		var revoked time.Time // when the replacement was asked for of what was revoked
 		give := func(h holder) {
 			key := h.authority + string(h.signer.Raw)
 			if old, known := holders[key]; !known || old != nil && old.cert.NotAfter.Before(h.cert.NotAfter) {
@@ -262,18 +318,23 @@ func TestEarlierGenerationsProperties(t *testing.T) {
 		for range rapid.IntRange(2, 7).Draw(t, "rounds") {
 			a.now = a.now.Add(time.Duration(rapid.Int64Range(int64(time.Hour), int64(200*24*time.Hour)).Draw(t, "later")))
 			target := rapid.SampledFrom([]string{ClusterSigner, SystemAdminSigner, EtcdSigner}).Draw(t, "authority")
-			action := rapid.SampledFrom([]string{"nothing", "all", "all", "one", "one", "forget", "revoke"}).Draw(t, "action")
+			action := rapid.SampledFrom([]string{"nothing", "all", "all", "one", "one", RotationPrepare, RotationForget, "nonsense", "revoke", "revoke late"}).Draw(t, "action")
 			switch action {
 			case "all":
-				a.spec.RotateBefore = a.now
+				a.again()
 			case "one":
 				a.ask(target, RotationSwitch)
-			case "forget":
-				if a.trusted(target) > 1 {
-					a.ask(target, RotationForget)
-				}
 			case "revoke":
-				a.spec.RevokeBefore = a.now
+				if !a.spec.RotateBefore.IsZero() {
+					a.spec.RevokeBefore, revoked = a.spec.RotateBefore, a.spec.RotateBefore
+				}
+			case "revoke late":
+				a.spec.RevokeBefore, revoked = a.now.Truncate(time.Second), a.spec.RotateBefore
+				if revoked.IsZero() {
+					revoked = a.spec.RevokeBefore
+				}
+			case RotationPrepare, RotationForget, "nonsense":
+				a.ask(target, action) // also when nothing is to be done for it
 			}
 			for range 3 {
 				for authority, life := range lives {
@@ -294,11 +355,15 @@ func TestEarlierGenerationsProperties(t *testing.T) {
 						continue
 					}
 					signs := bytes.Equal(a.obs.Secrets[h.authority].Data[CACertKey], encodeCertificate(h.signer.Raw))
-					if signs || !(action == "forget" && h.authority == target || h.authority != ClusterSigner && madeAt(h.signer).Before(a.spec.RevokeBefore)) {
+					if signs || !(action == RotationForget && h.authority == target || h.authority != ClusterSigner && madeAt(h.signer).Before(revoked)) {
 						t.Fatalf("a certificate of %s, which was made at %s, is valid until %s and was not revoked: %s", h.authority, madeAt(h.signer), h.cert.NotAfter, why)
 					}
 					holders[key] = nil
 				}
+			}
+			a.checkDone(t, slices.Collect(maps.Keys(lives)))
+			if strings.HasPrefix(action, "revoke") {
+				a.checkRevoked(t, revoked, SystemAdminSigner, EtcdSigner)
 			}
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"hcp.internal/platform/internal/clip"
 )
 
 // An authority is replaced in two steps, so that nobody ever meets a certificate that he can't verify:
@@ -26,7 +28,9 @@ import (
 const RotateBeforeAnnotation = "hypershift.openshift.io/rotate-authorities-before"
 
 // RevokeBeforeAnnotation on a HostedCluster ends trust in previous authorities that were made before this time (RFC 3339), once their successors sign and
-// all components have the new certificates. It is not heeded for ClusterSigner, by whose certificates nodes are known: RotationForget on its Secret is.
+// all components have the new certificates. It may stay, and so should be no later than RotateBeforeAnnotation: one that is counts as that, since the authorities
+// that are there since then would have little time when they are replaced themselves. It is not heeded for ClusterSigner, by whose certificates nodes are known:
+// RotationForget on its Secret is.
 const RevokeBeforeAnnotation = "hypershift.openshift.io/revoke-authorities-before"
 
 // LeaveNodesAnnotation on a HostedCluster gives nodes up that don't follow: successors that were made before this time (RFC 3339) sign without waiting
@@ -38,7 +42,8 @@ const LeaveNodesAnnotation = "hypershift.openshift.io/rotate-authorities-without
 const switchedAnnotation = "hypershift.openshift.io/authority-since"
 
 // RotationAnnotation on the Secret of an authority asks for a step before its time: RotationPrepare, RotationSwitch (which prepares first if need be)
-// or RotationForget, which ends trust in the previous authority at once. It is taken away when the step is done.
+// or RotationForget, which ends trust in previous authorities at once. It is taken away when the step is done, or when there is nothing to do: one that waited for
+// years would be meant for another authority.
 const RotationAnnotation = "hypershift.openshift.io/rotate-authority"
 
 // Values of RotationAnnotation.
@@ -64,30 +69,38 @@ const (
 	settle, minSettle = time.Hour, 2 * time.Minute
 )
 
-// asked is the step that somebody wants, by the Secret itself or for all authorities of the control plane; empty: none.
-func (s Spec) asked(a authority, stored *corev1.Secret, g generations) string {
-	if step := stored.Annotations[RotationAnnotation]; step != "" {
-		return step
-	}
-	if madeAt(g.current.cert).Before(s.RotateBefore) && !g.full() { // else only the end of trust in former ones helps
+// asked is the step that somebody wants, by the Secret itself or for all authorities of the control plane; empty: none. order is the Secret's, which stands in the way
+// of no other wish while it can't be taken.
+func (s Spec) asked(a authority, order string, g generations) string {
+	switch {
+	case !g.full() && (order == RotationSwitch || order == RotationPrepare && g.next.cert == nil):
+		return order
+	case !g.full() && madeAt(g.current.cert).Before(s.RotateBefore): // else only the end of trust in former ones helps
 		return RotationSwitch
-	}
-	if a.secret != ClusterSigner && slices.ContainsFunc(g.previous, func(f former) bool { return f.madeBefore(s.RevokeBefore) }) {
+	case a.secret != ClusterSigner && slices.ContainsFunc(g.previous, s.revokes):
 		return RotationForget
 	}
 	return ""
 }
 
-// step is what is to be done now, one of the values of RotationAnnotation; empty: nothing, but for former authorities that have come to their end. ordered is
-// true when the step is asked for on the Secret itself: trust then ends at once.
-func (g generations) step(asked string, ordered bool, spec Spec, now time.Time) string {
+// revokes says whether trust in a former authority is to end.
+func (s Spec) revokes(f former) bool {
+	before := s.RevokeBefore
+	if !s.RotateBefore.IsZero() {
+		before = earlier(before, s.RotateBefore) // later ones are successors, and nobody meant them
+	}
+	return f.madeBefore(before)
+}
+
+// step is what is to be done now, one of the values of RotationAnnotation; empty: nothing, but for former authorities that have come to their end.
+func (g generations) step(asked string, spec Spec, now time.Time) string {
 	left := g.current.cert.NotAfter.Sub(now)
 	switch {
 	case g.next.cert == nil && (left <= prepareLeft || !g.full() && (asked == RotationPrepare || asked == RotationSwitch)):
 		return RotationPrepare
 	case g.next.cert != nil && (asked == RotationSwitch || left <= switchLeft) && spec.TrustRolledOut && !g.nodesBehind && !now.Before(g.settled(spec)):
 		return RotationSwitch
-	case asked == RotationForget && len(g.unrevoked(ordered, spec, now)) < len(g.previous):
+	case asked == RotationForget && len(g.unrevoked(spec, now)) < len(g.previous):
 		return RotationForget
 	}
 	return ""
@@ -127,17 +140,25 @@ func (g generations) dueStep(asked string, spec Spec) time.Time {
 func (p *planner) rotate(a authority, stored *corev1.Secret, current pair) {
 	all := generationsOf(stored, current, p.spec)
 	g := all.withoutEnded(p.src.Now)
+	order := p.order(stored)
+	if order == RotationForget {
+		g.previous = nil // before any other step: it isn't meant for those that a switch adds
+	}
 	ended := len(g.previous) < len(all.previous)
 	g.nodesBehind = g.next.cert != nil && knownToNodes(a.secret) && !p.nodesFollow(g)
-	asked, ordered := p.spec.asked(a, stored, g), stored.Annotations[RotationAnnotation] != ""
-	step := g.step(asked, ordered, p.spec, p.src.Now)
-	p.tellFull(a, g, asked)
-	if step == "" && !ended {
+	asked := p.spec.asked(a, order, g)
+	step := g.step(asked, p.spec, p.src.Now)
+	done := order == RotationForget || order == RotationPrepare && (step == RotationPrepare || g.next.cert != nil) || order == RotationSwitch && step == RotationSwitch
+	p.tellFull(a, g, order)
+	if step == "" && !ended && !done {
 		p.accept(a, g, asked)
 		return
 	}
 	s := p.secret(a.secret)
 	reason := "an authority before it is not needed any more"
+	if !ended {
+		reason = fmt.Sprintf("there is nothing to do for step %s, which somebody asked for", order)
+	}
 	switch step {
 	case RotationPrepare:
 		next, err := issueAuthority(a, p.spec, p.src)
@@ -158,23 +179,50 @@ func (p *planner) rotate(a authority, stored *corev1.Secret, current pair) {
 		delete(s.Data, nextKeyKey)
 		reason = "its successor is trusted everywhere"
 	case RotationForget:
-		g.previous = g.unrevoked(ordered, p.spec, p.src.Now)
+		g.previous = g.unrevoked(p.spec, p.src.Now)
+		reason = "authorities before it are revoked"
 	}
 	g.keep(s)
-	if asked == step {
+	if done {
 		delete(s.Annotations, RotationAnnotation)
-		asked = ""
+		order = ""
 	}
-	if asked == "" {
-		asked = p.spec.asked(a, s, g) // such as the end of trust after a switch
-	}
+	asked = p.spec.asked(a, order, g) // such as the end of trust after a switch
 	p.store(&p.plan.Authorities, s, reason)
 	p.accept(a, g, asked)
 }
 
+// order is the step that somebody asks for on the Secret of an authority; empty: none, or none that there is.
+func (p *planner) order(stored *corev1.Secret) string {
+	order := stored.Annotations[RotationAnnotation]
+	switch order {
+	case "", RotationPrepare, RotationSwitch, RotationForget:
+		return order
+	}
+	p.problem(fmt.Errorf("annotation %s of Secret %s/%s is ignored: it is %q, and must be %s, %s or %s",
+		RotationAnnotation, p.spec.Namespace, stored.Name, clip.To(order, maxSubjectText), RotationPrepare, RotationSwitch, RotationForget))
+	return ""
+}
+
+// StepProblem says why nothing would come of a step, one of the values of RotationAnnotation, for the authority in a Secret; empty: something would.
+func StepProblem(authority *corev1.Secret, step string) string {
+	g, order := generationsOf(authority, pair{}, Spec{}), authority.Annotations[RotationAnnotation]
+	switch {
+	case step == RotationForget && len(g.previous) == 0:
+		return "no former authority is trusted: take step switch first, and forget when the successor signs"
+	case step == RotationForget && order == RotationSwitch && !g.full():
+		return "step switch, which was asked for, isn't done yet: ask for forget when the successor signs"
+	case step == RotationPrepare && g.next.cert != nil:
+		return "it has a successor already: switch is the next step"
+	case step != RotationForget && g.full():
+		return fmt.Sprintf("%d former authorities are still trusted: wait until the first of them ends at %s, or end trust in all of them with step forget", len(g.previous), g.nextEnd().UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
 // tellFull reports an authority that is to be replaced and can't be, because too many former ones are trusted.
-func (p *planner) tellFull(a authority, g generations, asked string) {
-	wanted := asked == RotationPrepare || asked == RotationSwitch || madeAt(g.current.cert).Before(p.spec.RotateBefore)
+func (p *planner) tellFull(a authority, g generations, order string) {
+	wanted := order == RotationPrepare || order == RotationSwitch || madeAt(g.current.cert).Before(p.spec.RotateBefore)
 	if !wanted || !g.full() || g.current.cert.NotAfter.Sub(p.src.Now) <= prepareLeft {
 		return
 	}

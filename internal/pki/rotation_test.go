@@ -242,7 +242,7 @@ func TestRotationProperties(t *testing.T) {
 				node, spec.NodesTrust = nodeOf(obs), follow(obs)
 			}
 			signer := rapid.SampledFrom([]string{RootCA, EtcdSigner, ClusterSigner}).Draw(t, "signer")
-			if step := rapid.SampledFrom([]string{"", RotationPrepare, RotationSwitch, "nonsense"}).Draw(t, "asked"); step != "" {
+			if step := rapid.SampledFrom([]string{"", RotationPrepare, RotationSwitch, RotationForget, "nonsense"}).Draw(t, "asked"); step != "" {
 				setAll(&obs.Secrets[signer].Annotations, map[string]string{RotationAnnotation: step})
 			}
 			plan := PlanFor(spec, obs, source(now))
@@ -258,6 +258,11 @@ func TestRotationProperties(t *testing.T) {
 			}
 			if wrong := nodeVerifies(node, after, now); wrong != "" {
 				t.Fatalf("a node with what it has last reported: %s", wrong)
+			}
+			for _, name := range []string{RootCA, EtcdSigner, ClusterSigner} {
+				if order := after.Secrets[name].Annotations[RotationAnnotation]; order == RotationPrepare || order == RotationForget {
+					t.Fatalf("%s is still asked for step %s, which needs no waiting", name, order)
+				}
 			}
 			obs = after
 		}

@@ -34,16 +34,20 @@ type Placeholder struct {
 	Pair string
 	// Count is how many nodes.
 	Count int
+	// Zones and Hosts are where they are of no use: there is a node already.
+	Zones, Hosts []string
+	// OneZone: all nodes are in one zone, so that only different nodes can be asked for.
+	OneZone bool
 }
 
 // Warm are the placeholders that are always there: as many pairs of each size as its management.placeholders asks for, beside those that are claimed.
-func Warm(sizes []schedulingv1alpha1.SizeConfiguration) (list []Placeholder) {
+func Warm(sizes []schedulingv1alpha1.SizeConfiguration, nodes []Node) (list []Placeholder) {
 	for _, s := range sizes {
 		if s.Management == nil {
 			continue
 		}
 		for i := range min(s.Management.Placeholders, maxPlaceholders) {
-			list = append(list, Placeholder{Name: fmt.Sprintf("placeholder-%s-%d", s.Name, i), Size: s.Name, Count: 2})
+			list = append(list, Placeholder{Name: ObjectName(fmt.Sprintf("placeholder-%s-%d", s.Name, i)), Size: s.Name, Count: 2, OneZone: OneZone(nodes)})
 		}
 	}
 	return list
@@ -54,10 +58,10 @@ func Awaited(c Cluster, p Plan) *Placeholder {
 	if p.Placed || p.Missing <= 0 {
 		return nil
 	}
-	return &Placeholder{Name: c.Namespace, Size: c.Size, Pair: p.Own, Count: p.Missing}
+	return &Placeholder{Name: c.Namespace, Size: c.Size, Pair: p.Own, Count: p.Missing, Zones: p.Zones, Hosts: p.Hosts, OneZone: p.OneZone}
 }
 
-// Deployment makes its pods: in nodes of one pair that no hosted cluster has, in different zones, and never beside another placeholder. claimed are the pairs that
+// Deployment makes its pods: in nodes of one pair that no hosted cluster has, in different zones where there are several, and never beside another placeholder. claimed are the pairs that
 // hosted clusters have. image is one of ours.
 func (p Placeholder) Deployment(namespace, image string, claimed map[string]string) *appsv1.Deployment {
 	labels := map[string]string{PlaceholderLabel: p.Name, hyperv1.HostedClusterSizeLabel: p.Size}
@@ -66,20 +70,28 @@ func (p Placeholder) Deployment(namespace, image string, claimed map[string]stri
 		{Key: PlaceholderLabel, Operator: metav1.LabelSelectorOpExists}, {Key: PlaceholderLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{p.Name}},
 	}}
 	everybody := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: PlaceholderLabel, Operator: metav1.LabelSelectorOpExists}}}
-	affinity := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-		{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone},
-		{LabelSelector: everybody, TopologyKey: corev1.LabelHostname},
-		{LabelSelector: others, TopologyKey: hyperv1.PairedNodesLabel},
-	}}}
+	apart := []corev1.PodAffinityTerm{{LabelSelector: everybody, TopologyKey: corev1.LabelHostname}, {LabelSelector: others, TopologyKey: hyperv1.PairedNodesLabel}}
+	if !p.OneZone {
+		apart = slices.Insert(apart, 0, corev1.PodAffinityTerm{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone})
+	}
+	affinity := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: apart}}
 	selector := map[string]string{hyperv1.RequestServingComponentLabel: "true", hyperv1.ClusterSizeLabel: p.Size}
+	var elsewhere []corev1.NodeSelectorRequirement
+	not := func(key string, values []string) {
+		if len(values) > 0 {
+			elsewhere = append(elsewhere, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: values})
+		}
+	}
 	if p.Pair != "" {
 		selector[hyperv1.PairedNodesLabel] = p.Pair
 	} else {
 		affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: own, TopologyKey: hyperv1.PairedNodesLabel}}}
-		if len(claimed) > 0 {
-			affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: hyperv1.PairedNodesLabel, Operator: corev1.NodeSelectorOpNotIn, Values: slices.Sorted(maps.Keys(claimed))}}}}}}
-		}
+		not(hyperv1.PairedNodesLabel, slices.Sorted(maps.Keys(claimed)))
+	}
+	not(corev1.LabelTopologyZone, p.Zones)
+	not(corev1.LabelHostname, p.Hosts)
+	if len(elsewhere) > 0 {
+		affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: elsewhere}}}}
 	}
 	tolerate := func(key string) corev1.Toleration {
 		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule}

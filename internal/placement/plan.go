@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -52,12 +53,16 @@ type Plan struct {
 	// Placed: it has all the nodes that it needs; Own is the pair that they are of.
 	Placed bool
 	Own    string
-	// Missing is how many nodes it lacks.
-	Missing int
+	// Missing is how many nodes it lacks, and Zones and Hosts are where they can't be: in zones that have one, and, of nodes without a zone, on these themselves.
+	Missing      int
+	Zones, Hosts []string
+	// OneZone: all nodes that there are are in one zone, so that two of them do.
+	OneZone bool
 	// Release are nodes to take from it.
 	Release []string
-	// Waits: nodes that it no longer needs still have pods of it.
+	// Waits: nodes that it no longer needs still have pods of it. Stuck are those of them that these pods may stay on, so that nothing moves them.
 	Waits bool
+	Stuck []string
 	// Reason and Message tell how it is.
 	Reason, Message string
 }
@@ -69,7 +74,8 @@ const (
 	WaitingForNodes = "WaitingForNodes"
 )
 
-// Decide says what becomes of the nodes of a cluster.
+// Decide says what becomes of the nodes of a cluster. Of its own nodes it keeps those with pods before those without: nothing moves pods from a node that works, as one does that
+// was replaced and came back.
 func Decide(c Cluster, w World) Plan {
 	nodes := slices.SortedFunc(slices.Values(w.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	place := places(nodes)
@@ -89,36 +95,79 @@ func Decide(c Cluster, w World) Plan {
 		plan.Pair = pair
 	}
 	taken, keep := map[string]bool{}, map[string]bool{}
-	for _, mine := range []bool{true, false} { // those that it has come first
-		for _, n := range nodes {
-			owner := n.Labels[ClusterLabel]
-			if pair == "" || !n.fits(c.Size, pair) || mine != (owner == c.Namespace) || !mine && owner != "" || taken[place(n)] || len(taken) == c.Places {
-				continue
-			}
-			taken[place(n)], keep[n.Name] = true, true
-			if !mine {
-				plan.Take = append(plan.Take, n.Name)
-			}
+	for _, n := range inTurn(c, w, nodes) {
+		if pair == "" || !n.fits(c.Size, pair) || taken[place(n)] || len(taken) == c.Places {
+			continue
+		}
+		taken[place(n)], keep[n.Name] = true, true
+		if n.Labels[ClusterLabel] == "" {
+			plan.Take = append(plan.Take, n.Name)
 		}
 	}
 	plan.Placed, plan.Own, plan.Missing = len(taken) >= c.Places, pair, c.Places-len(taken)
 	if plan.Placed {
-		for _, n := range own {
-			switch {
-			case keep[n.Name]:
-			case w.Busy[n.Name]:
-				plan.Waits = true
-			default:
-				plan.Release = append(plan.Release, n.Name)
-			}
-		}
+		plan.leave(c, w, own, keep)
+	} else {
+		plan.lacks(nodes, keep)
 	}
 	plan.Reason, plan.Message = plan.tell(c, own)
 	return plan
 }
 
+// inTurn are the nodes that a cluster may have, in the order in which they are chosen: those that it has come first, and of these those with pods.
+func inTurn(c Cluster, w World, nodes []Node) []Node {
+	turn := func(n Node) int {
+		switch {
+		case n.Labels[ClusterLabel] == "":
+			return 2
+		case w.Busy[n.Name]:
+			return 0
+		}
+		return 1
+	}
+	list := slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { owner := n.Labels[ClusterLabel]; return owner != "" && owner != c.Namespace })
+	slices.SortStableFunc(list, func(a, b Node) int { return cmp.Compare(turn(a), turn(b)) })
+	return list
+}
+
+// leave releases the nodes that the cluster has beside those that it keeps, as soon as none of its pods is there.
+func (p *Plan) leave(c Cluster, w World, own []Node, keep map[string]bool) {
+	for _, n := range own {
+		switch {
+		case keep[n.Name]:
+		case w.Busy[n.Name]:
+			p.Waits = true
+			if n.fits(c.Size, p.Own) {
+				p.Stuck = append(p.Stuck, n.Name)
+			}
+		default:
+			p.Release = append(p.Release, n.Name)
+		}
+	}
+}
+
+// lacks notes where the nodes that are missing can't be.
+func (p *Plan) lacks(nodes []Node, keep map[string]bool) {
+	zones := zonesOf(nodes)
+	p.OneZone = OneZone(nodes)
+	for _, n := range nodes {
+		zone := n.Labels[corev1.LabelTopologyZone]
+		switch {
+		case !keep[n.Name]:
+		case len(zones) > 1 && zone != "":
+			p.Zones = append(p.Zones, zone)
+		default:
+			p.Hosts = append(p.Hosts, cmp.Or(n.Labels[corev1.LabelHostname], n.Name))
+		}
+	}
+	slices.Sort(p.Zones)
+}
+
 func (p Plan) tell(c Cluster, own []Node) (reason, message string) {
 	switch {
+	case p.Placed && len(p.Stuck) > 0:
+		return Resizing, fmt.Sprintf("It has %[1]s for size %[2]s of pair %[3]s, and keeps %[4]s as long as pods of it are there, which nothing moves: drain %[4]s, or delete these pods",
+			inAll(c.Places), c.Size, p.Own, strings.Join(p.Stuck, ", "))
 	case p.Placed && p.Waits:
 		return Resizing, fmt.Sprintf("It has %s for size %s of pair %s; pods are moving from others", inAll(c.Places), c.Size, p.Own)
 	case p.Placed:
@@ -149,17 +198,24 @@ func (n Node) fits(size, pair string) bool {
 
 // places gives the zone of a node, or the node itself where there are fewer than two zones.
 func places(nodes []Node) func(Node) string {
+	if len(zonesOf(nodes)) < 2 {
+		return func(n Node) string { return n.Name }
+	}
+	return func(n Node) string { return cmp.Or(n.Labels[corev1.LabelTopologyZone], "node "+n.Name) }
+}
+
+func zonesOf(nodes []Node) map[string]bool {
 	zones := map[string]bool{}
 	for _, n := range nodes {
 		if z := n.Labels[corev1.LabelTopologyZone]; z != "" {
 			zones[z] = true
 		}
 	}
-	if len(zones) < 2 {
-		return func(n Node) string { return n.Name }
-	}
-	return func(n Node) string { return cmp.Or(n.Labels[corev1.LabelTopologyZone], "node "+n.Name) }
+	return zones
 }
+
+// OneZone: all nodes of a world are in one zone, so that two of them do. It isn't so while there are none.
+func OneZone(nodes []Node) bool { return len(zonesOf(nodes)) == 1 }
 
 // pairOf is the pair that a cluster has: by its claim, else by its nodes, when nobody else claims that.
 func pairOf(c Cluster, w World, own []Node) (pair string, recorded bool) {

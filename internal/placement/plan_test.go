@@ -66,6 +66,22 @@ func TestDecide(t *testing.T) {
 			World{Nodes: []Node{node("a", "p1", "small", "z1", "clusters-demo"), node("b", "p1", "small", "z2", "clusters-demo"), node("c", "p1", "large", "z1", ""), node("d", "p1", "large", "z2", ""),
 				node("e", "p0", "large", "z1", ""), node("f", "p0", "large", "z2", "")}, Pairs: map[string]string{"p1": "clusters-demo"}, Busy: map[string]bool{"b": true}},
 			Plan{Take: []string{"c", "d"}, Placed: true, Own: "p1", Release: []string{"a"}, Waits: true, Reason: Resizing}},
+		"When a node that was replaced comes back without pods it should be given back, and not the one where they are now": {demo,
+			World{Nodes: []Node{node("n1", "p1", "small", "z1", "clusters-demo"), node("n2", "p1", "small", "z2", "clusters-demo"), node("n9", "p1", "small", "z1", "clusters-demo")},
+				Pairs: map[string]string{"p1": "clusters-demo"}, Busy: map[string]bool{"n2": true, "n9": true}},
+			Plan{Placed: true, Own: "p1", Release: []string{"n1"}, Reason: Claimed}},
+		"When there are more zones than it needs it should keep those with pods": {demo,
+			World{Nodes: []Node{node("a", "p1", "small", "z1", "clusters-demo"), node("b", "p1", "small", "z2", "clusters-demo"), node("c", "p1", "small", "z3", "clusters-demo")},
+				Pairs: map[string]string{"p1": "clusters-demo"}, Busy: map[string]bool{"b": true, "c": true}},
+			Plan{Placed: true, Own: "p1", Release: []string{"a"}, Reason: Claimed}},
+		"When a zone comes back for which another node of the first one stood in it should keep that until no pod is there": {demo,
+			World{Nodes: []Node{node("a1", "p1", "small", "z1", "clusters-demo"), node("a2", "p1", "small", "z1", "clusters-demo"), node("b", "p1", "small", "z2", "")},
+				Pairs: map[string]string{"p1": "clusters-demo"}, Busy: map[string]bool{"a1": true, "a2": true}},
+			Plan{Take: []string{"b"}, Placed: true, Own: "p1", Waits: true, Stuck: []string{"a2"}, Reason: Resizing}},
+		"When pods have moved to the zone that came back it should give back the node that stood in for it": {demo,
+			World{Nodes: []Node{node("a1", "p1", "small", "z1", "clusters-demo"), node("a2", "p1", "small", "z1", "clusters-demo"), node("b", "p1", "small", "z2", "clusters-demo")},
+				Pairs: map[string]string{"p1": "clusters-demo"}, Busy: map[string]bool{"a2": true, "b": true}},
+			Plan{Placed: true, Own: "p1", Release: []string{"a1"}, Reason: Claimed}},
 		"When one node is enough it should take one": {single,
 			World{Nodes: []Node{node("a", "p1", "small", "z1", "")}}, Plan{Pair: "p1", Take: []string{"a"}, Placed: true, Own: "p1", Reason: Claimed}},
 	} {
@@ -73,7 +89,10 @@ func TestDecide(t *testing.T) {
 			g := NewWithT(t)
 			got := Decide(tc.cluster, tc.world)
 			g.Expect(got.Message).NotTo(BeEmpty())
-			got.Message = ""
+			for _, name := range got.Stuck {
+				g.Expect(got.Message).To(ContainSubstring("keeps " + name))
+			}
+			got.Message, got.Zones, got.Hosts, got.OneZone = "", nil, nil, false // see TestAwaited
 			g.Expect(got).To(Equal(tc.want))
 		})
 	}
@@ -91,6 +110,33 @@ func TestTaints(t *testing.T) {
 	g.Expect(taints).To(Equal([]corev1.Taint{other}))
 }
 
+// pods are where those of each cluster are that serve requests: like a scheduler's, they go to nodes of their cluster, of its size and in different zones; nobody moves one from
+// a node that works and has the right size.
+type pods map[string]map[string]bool
+
+// settle starts pods of a placed cluster that have no node, on one of its nodes, and moves those from nodes of another size and from nodes that fail.
+func (p pods) settle(c Cluster, nodes map[string]Node) {
+	on := p[c.Namespace]
+	if on == nil {
+		on = map[string]bool{}
+		p[c.Namespace] = on
+	}
+	zones := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		if n := nodes[name]; n.Usable && n.Labels[hyperv1.ClusterSizeLabel] == c.Size {
+			zones[n.Labels[corev1.LabelTopologyZone]] = true
+		} else {
+			delete(on, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[name]
+		if zone := n.Labels[corev1.LabelTopologyZone]; n.Labels[ClusterLabel] == c.Namespace && n.Usable && n.Labels[hyperv1.ClusterSizeLabel] == c.Size && !zones[zone] && len(on) < c.Places {
+			zones[zone], on[name] = true, true
+		}
+	}
+}
+
 // Clusters come, go, change their sizes and lose nodes in any order: no node and no pair is ever two clusters', what a cluster that is placed has is never
 // taken from it while its pods are there, and in the end everybody who can be is placed and nothing more is written.
 func TestFleet(t *testing.T) {
@@ -98,20 +144,15 @@ func TestFleet(t *testing.T) {
 		nodes := map[string]Node{}
 		for p := range rapid.IntRange(1, 4).Draw(t, "pairs") {
 			for _, size := range []string{"small", "large"} {
-				for z := range 2 {
-					n := node(fmt.Sprintf("n-%d-%s-%d", p, size, z), fmt.Sprintf("p%d", p), size, fmt.Sprintf("z%d", z), "")
+				for i := range rapid.IntRange(2, 4).Draw(t, "nodes") {
+					n := node(fmt.Sprintf("n-%d-%s-%d", p, size, i), fmt.Sprintf("p%d", p), size, fmt.Sprintf("z%d", i%2), "")
 					nodes[n.Name] = n
 				}
 			}
 		}
-		pairs, clusters := map[string]string{}, map[string]Cluster{}
+		pairs, clusters, running := map[string]string{}, map[string]Cluster{}, pods{}
 		pass := func(c Cluster) bool {
-			busy := map[string]bool{}
-			for _, n := range nodes {
-				if n.Labels[ClusterLabel] == c.Namespace && rapid.IntRange(0, 3).Draw(t, "busy") == 0 {
-					busy[n.Name] = true
-				}
-			}
+			busy := running[c.Namespace]
 			plan := Decide(c, World{Nodes: slices.Collect(maps.Values(nodes)), Pairs: pairs, Busy: busy})
 			if plan.Pair != "" {
 				if pairs[plan.Pair] != "" {
@@ -136,9 +177,10 @@ func TestFleet(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "cluster")
 			c, there := clusters[name]
-			switch step := rapid.IntRange(0, 4).Draw(t, "step"); {
+			switch step := rapid.IntRange(0, 6).Draw(t, "step"); {
 			case step == 0 && there: // it is deleted
 				delete(clusters, name)
+				delete(running, name)
 				maps.DeleteFunc(pairs, func(_, owner string) bool { return owner == name })
 				for _, n := range nodes {
 					if n.Labels[ClusterLabel] == name {
@@ -151,6 +193,16 @@ func TestFleet(t *testing.T) {
 				nodes[n.Name] = n
 			case !there || step == 2:
 				clusters[name] = Cluster{Namespace: name, Name: name, Size: rapid.SampledFrom([]string{"small", "large"}).Draw(t, "size"), Places: 2}
+			case step == 3:
+				running.settle(c, nodes)
+			case step == 4 && len(running[name]) > 0: // a node fails, its pods move, and it comes back
+				n := nodes[rapid.SampledFrom(slices.Sorted(maps.Keys(running[name]))).Draw(t, "flaps")]
+				n.Usable = false
+				nodes[n.Name] = n
+				pass(c)
+				running.settle(c, nodes)
+				n.Usable = true
+				nodes[n.Name] = n
 			default:
 				pass(c)
 			}
@@ -163,14 +215,15 @@ func TestFleet(t *testing.T) {
 			changed := false
 			for _, name := range slices.Sorted(maps.Keys(clusters)) {
 				changed = pass(clusters[name]) || changed
+				running.settle(clusters[name], nodes)
 			}
 			if !changed {
 				break
 			}
 		}
 		for _, c := range clusters {
-			plan := Decide(c, World{Nodes: slices.Collect(maps.Values(nodes)), Pairs: pairs})
-			if plan.Placed == (plan.Own == "") || len(plan.Take)+len(plan.Release) > 0 {
+			plan := Decide(c, World{Nodes: slices.Collect(maps.Values(nodes)), Pairs: pairs, Busy: running[c.Namespace]})
+			if plan.Placed == (plan.Own == "") || len(plan.Take)+len(plan.Release) > 0 || plan.Waits {
 				t.Fatalf("it does not settle: %+v", plan)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -68,7 +69,7 @@ PROXY header of version 2 whose TLV 0x20 is spec.clusterID. It holds no keys and
 	fs.Int64Var(&f.perBackend, perBackendFlag, d.PerBackend, "how many of them to one server of one hosted cluster; the default is at most a quarter of --max-connections")
 	fs.DurationVar(&f.begin, "begin-timeout", d.Begin, "how long a client may take to say where it wants to go")
 	fs.DurationVar(&f.dial, "dial-timeout", d.Dial, "how long a server may take to accept a connection")
-	fs.DurationVar(&f.drain, "drain-timeout", d.Drain, "how long connections may go on after the program was told to stop")
+	fs.DurationVar(&f.drain, "drain-timeout", d.Drain, fmt.Sprintf("how long connections may go on after the program was told to stop and has taken the last new one, %s later", d.LameDuck))
 	return cmd
 }
 
@@ -104,13 +105,8 @@ func (f flags) run(ctx context.Context) error {
 	}
 	r := &Reconciler{Proxy: proxy}
 	mgr, err := process.NewManager(cfg, process.Options{
-		Name: Name, Scheme: scheme, Cache: CacheOptions(),
-		Serve: process.Serve{Metrics: f.metricsAddr, Health: f.healthAddr, Ready: func(*http.Request) error {
-			if !r.Ready() {
-				return errors.New("it is not known yet where to lead")
-			}
-			return nil
-		}},
+		Name: Name, Scheme: scheme, Cache: CacheOptions(), Stop: limits.Stop(),
+		Serve: process.Serve{Metrics: f.metricsAddr, Health: f.healthAddr, Ready: ready(ctx, r)},
 	})
 	if err != nil {
 		return err
@@ -133,4 +129,18 @@ func (f flags) run(ctx context.Context) error {
 	}
 	ctrl.LoggerFrom(ctx).Info("starting", "names", f.names, "clusters", f.clusters)
 	return mgr.Start(ctx)
+}
+
+// ready answers /readyz, from when it is known where to lead until ctx ends. A load balancer that asks here goes elsewhere then, while new connections are
+// still taken; Services do by themselves, because the Pod is being deleted.
+func ready(ctx context.Context, r *Reconciler) healthz.Checker {
+	return func(*http.Request) error {
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("it was told to stop")
+		case !r.Ready():
+			return errors.New("it is not known yet where to lead")
+		}
+		return nil
+	}
 }

@@ -2,6 +2,7 @@ package sharedingress
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -255,6 +256,67 @@ func TestBeginningsAreShared(t *testing.T) {
 		answer, err := io.ReadAll(dial(t, names, "127.0.0.2", hello(t, "api.c0.example.com")))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(answer)).To(Equal("the answer"))
+	})
+}
+
+func TestStop(t *testing.T) {
+	w := newWorld(t)
+	w.serve("clusters-c0/kube-apiserver", "api.c0.example.com")
+	table := w.table([]hyperv1.HostedCluster{cluster(0)}, nil)
+	begin := func(t *testing.T, l Limits, listener net.Listener) (stop context.CancelFunc, done chan error) {
+		p := NewProxy(l)
+		p.Use(table)
+		ctx, stop := context.WithCancel(t.Context())
+		done = make(chan error, 1)
+		go func() { done <- p.Serve(ctx, listener, false) }()
+		return stop, done
+	}
+	listen := func(t *testing.T) net.Listener {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return listener
+	}
+	t.Run("When it is told to stop it should take new connections until nobody sends more, and none after that", func(t *testing.T) {
+		g, l, listener := NewWithT(t), limits(), listen(t)
+		l.LameDuck = 5 * time.Second
+		stop, done := begin(t, l, listener)
+		address := listener.Addr().String()
+		_, err := w.get("api.c0.example.com", "/", to(address))
+		g.Expect(err).NotTo(HaveOccurred())
+		stop()
+		begun := time.Now()
+		for range 3 {
+			_, err := w.get("api.c0.example.com", "/", to(address))
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		g.Eventually(done, patience).Should(Receive(BeNil()))
+		g.Expect(time.Since(begun)).To(BeNumerically(">=", l.LameDuck))
+		_, err = net.Dial("tcp", address)
+		g.Expect(err).To(HaveOccurred())
+	})
+	t.Run("When accepting fails it should not wait", func(t *testing.T) {
+		g, l, listener := NewWithT(t), limits(), listen(t)
+		l.LameDuck = time.Hour
+		stop, done := begin(t, l, listener)
+		stop()
+		g.Expect(listener.Close()).To(Succeed())
+		g.Eventually(done, patience).Should(Receive(HaveOccurred()))
+	})
+	t.Run("When connections may go on for long the program should wait for as long, and for a while longer", func(t *testing.T) {
+		g, f := NewWithT(t), flags{connections: 1, perBackend: 1, begin: 1, dial: 1, drain: 5 * time.Minute}
+		l, err := f.limits()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(l.Stop()).To(BeNumerically(">", 5*time.Minute+DefaultLimits().LameDuck))
+	})
+	t.Run("When it is told to stop it should not be ready", func(t *testing.T) {
+		g, r := NewWithT(t), &Reconciler{}
+		ctx, stop := context.WithCancel(t.Context())
+		check := ready(ctx, r)
+		g.Expect(check(nil)).NotTo(Succeed())
+		r.synced.Store(true)
+		g.Expect(check(nil)).To(Succeed())
+		stop()
+		g.Expect(check(nil)).To(MatchError(ContainSubstring("stop")))
 	})
 }
 

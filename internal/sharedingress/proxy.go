@@ -30,16 +30,24 @@ type Limits struct {
 	Begin, Dial time.Duration
 	// HalfClosed is how long a connection may go on after one side has said all. TLS needs moments.
 	HalfClosed time.Duration
-	// Drain is how long connections may go on after the proxy was told to stop.
+	// LameDuck is how long new connections are still taken after the proxy was told to stop: whoever sends clients learns of it only after a moment.
+	LameDuck time.Duration
+	// Drain is how long connections may go on after that.
 	Drain time.Duration
 }
+
+// toEnd is for what a program does besides waiting for connections when it stops.
+const toEnd = 5 * time.Second
+
+// Stop is how long a program with such a proxy may take to stop.
+func (l Limits) Stop() time.Duration { return l.LameDuck + l.Drain + toEnd }
 
 // DefaultLimits are those of the published shared ingress, with a share for each backend and hosted cluster.
 func DefaultLimits() Limits {
 	const connections, perBackend = 20_000, 5_000
 	return Limits{
 		Connections: connections, PerBackend: perBackend, PerCluster: shareOf(connections, perBackend), Beginning: beginningOf(connections),
-		Begin: 5 * time.Second, Dial: 10 * time.Second, HalfClosed: time.Minute, Drain: 30 * time.Second,
+		Begin: 5 * time.Second, Dial: 10 * time.Second, HalfClosed: time.Minute, LameDuck: 15 * time.Second, Drain: 30 * time.Second,
 	}
 }
 
@@ -103,8 +111,8 @@ type errResult struct {
 
 func (e *errResult) Error() string { return e.err.Error() }
 
-// Serve accepts connections until ctx ends, which closes the listener. withHeader says that they begin with a PROXY header. It returns when all are
-// closed: by themselves, or after Limits.Drain.
+// Serve accepts connections until Limits.LameDuck after ctx has ended, and closes the listener then. withHeader says that they begin with a PROXY header. It
+// returns when all are closed: by themselves, or after Limits.Drain.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) error {
 	by := "name"
 	if withHeader {
@@ -114,11 +122,23 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 	// What is open may end by itself for a while after ctx has ended.
 	own, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	accepting, end := context.WithCancel(own)
+	defer end()
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(p.limits.LameDuck):
+		case <-accepting.Done(): // it failed meanwhile
+		}
+		end()
+		_ = l.Close()
+	})
 	defer stop()
 	for {
 		conn, err := l.Accept()
-		if ctx.Err() != nil {
+		if accepting.Err() != nil {
+			if err == nil {
+				_ = conn.Close()
+			}
 			break
 		}
 		if err != nil {
@@ -127,7 +147,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, withHeader bool) erro
 			}
 			p.results.WithLabelValues(by, full).Inc()
 			select {
-			case <-ctx.Done():
+			case <-accepting.Done():
 			case <-time.After(acceptAgain):
 			}
 			continue

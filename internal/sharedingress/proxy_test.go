@@ -169,7 +169,7 @@ func cluster(i int, edit ...func(*hyperv1.HostedCluster)) hyperv1.HostedCluster 
 
 func limits() Limits {
 	l := DefaultLimits()
-	l.Begin, l.Dial, l.Drain = patience, patience, 0
+	l.Begin, l.Dial, l.LameDuck, l.Drain = patience, patience, 0, 0
 	return l
 }
 

@@ -20,6 +20,8 @@ const (
 	DelayNotElapsed  = "TransitionDelayNotElapsed"
 	ConcurrencyLimit = "ConcurrencyLimitReached"
 	Transitioned     = "ClusterSizeTransitioned"
+	SizeNotKnown     = "ClusterSizeNotKnown"
+	SwitchedOff      = "SizesAreOff"
 )
 
 // Types are the conditions of a HostedCluster that the sizing controller owns, in the order in which it writes them.
@@ -99,14 +101,17 @@ func current(hc *hyperv1.HostedCluster) string {
 
 // Decide says what becomes of a cluster. fleet are all clusters of the operator; it may contain the cluster itself.
 //
-// The first size comes at once. Another one is taken when it has been wanted for the whole delay, or at once when somebody ordered it, and when
+// The first size comes at once. While nobody can tell what size it should have it keeps the one that it has, and waits for no other. Another one is taken when it has been wanted for the whole delay, or at once when somebody ordered it, and when
 // fewer than Limit clusters changed within the window, this one being next by how long it has waited. A cluster that was not placed yet
 // (annotation cluster-scheduled) waits for no turn.
 func Decide(c Config, hc *hyperv1.HostedCluster, want Want, fleet []Cluster, now time.Time) Decision {
 	size := current(hc)
 	d := Decision{Label: size, Why: want.Why}
 	switch {
-	case want.Size == "":
+	case want.Size == "" && size == "":
+		return Unsized(hc, want.Why, now)
+	case want.Size == "": // and no change is pending, or it would be ahead of others for ever, and its delay would go on
+		d.Conditions = idle(hc, SizeNotKnown, want.Why, now)
 		return d
 	case size == "":
 		d.From, d.To, d.Label = "", want.Size, want.Size
@@ -186,7 +191,7 @@ func settled(hc *hyperv1.HostedCluster, want Want, now time.Time) []metav1.Condi
 	at := metav1.NewTime(now.Truncate(time.Second))
 	out := []metav1.Condition{
 		conditions.True(hyperv1.ClusterSizeComputed, want.Size, want.Why),
-		conditions.False(hyperv1.ClusterSizeTransitionPending, Transitioned, "the cluster has the size that it should have"),
+		conditions.False(hyperv1.ClusterSizeTransitionPending, Transitioned, asItShould),
 		conditions.False(hyperv1.ClusterSizeTransitionRequired, hyperv1.AsExpectedReason, hyperv1.AllIsWellMessage),
 	}
 	for i := range out {
@@ -195,14 +200,54 @@ func settled(hc *hyperv1.HostedCluster, want Want, now time.Time) []metav1.Condi
 	return out
 }
 
-// keep are the conditions of a cluster that has the size that it should have. What is so already stays to the letter, so that nothing is written.
+const asItShould = "the cluster has the size that it should have"
+
+// keep are the conditions of a cluster that has the size that it should have.
 func keep(hc *hyperv1.HostedCluster, now time.Time) []metav1.Condition {
+	return idle(hc, Transitioned, asItShould, now)
+}
+
+// Unsized is what becomes of a cluster without a size while nobody can tell which it should have.
+func Unsized(hc *hyperv1.HostedCluster, why string, now time.Time) Decision {
+	out := settled(hc, Want{}, now)
+	out[0].Status, out[0].Reason, out[0].Message = metav1.ConditionFalse, SizeNotKnown, why
+	out[1].Reason, out[1].Message = SizeNotKnown, why
+	for i := range out {
+		out[i] = still(hc, out[i])
+	}
+	return Decision{Conditions: out, Why: why}
+}
+
+// Off are the conditions of a cluster that has a size, where sizes were switched off: it keeps that, and no change is pending. nil: it has none.
+func Off(hc *hyperv1.HostedCluster, now time.Time) []metav1.Condition {
+	if current(hc) == "" {
+		return nil
+	}
+	return idle(hc, SwitchedOff, "sizes are switched off, so the cluster keeps this one and what follows from it: install with --enable-size-tagging again, or see docs/sizes.md for what to remove", now)
+}
+
+// idle are the conditions of a cluster that keeps its size, and why no change is pending. What is so already stays to the letter, so that nothing is written.
+func idle(hc *hyperv1.HostedCluster, reason, why string, now time.Time) []metav1.Condition {
 	out := settled(hc, Want{}, now)
 	out[0] = *conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeComputed)
+	out[1].Reason, out[1].Message = reason, why
 	for i := 1; i < len(out); i++ {
-		out[i] = as(hc, out[i])
+		out[i] = still(hc, out[i])
 	}
 	return out
+}
+
+// still is a condition with the time since when it has its status, and the one that is there if that says the same, reason and words included.
+func still(hc *hyperv1.HostedCluster, c metav1.Condition) metav1.Condition {
+	old := conditions.Get(hc.Status.Conditions, c.Type)
+	if old == nil || old.Status != c.Status {
+		return c
+	}
+	if old.Reason == c.Reason && old.Message == c.Message {
+		return *old
+	}
+	c.LastTransitionTime = old.LastTransitionTime
+	return c
 }
 
 // waiting are the conditions of a cluster that should have another size since a time.

@@ -222,10 +222,84 @@ func TestDecide(t *testing.T) {
 		d := Decide(config, hc, Want{Size: "small", Ordered: true}, nil, noon.Add(time.Second))
 		NewWithT(t).Expect(d.To).To(Equal("small"))
 	})
-	t.Run("When nobody knows the size should stay", func(t *testing.T) {
-		hc := sized("large", noon)
-		d := Decide(config, hc, Want{Why: "nobody knows"}, nil, noon.Add(time.Hour))
-		NewWithT(t).Expect(d).To(Equal(Decision{Label: "large", Why: "nobody knows"}))
+	t.Run("When nobody knows the size should stay, and the conditions should say why", func(t *testing.T) {
+		g, hc := NewWithT(t), sized("large", noon)
+		pass := func(why string) Decision {
+			d := Decide(config, hc, Want{Why: why}, nil, noon.Add(time.Hour))
+			take(hc, d)
+			g.Expect(d.Label).To(Equal("large"))
+			g.Expect(d.To + d.From).To(BeEmpty())
+			g.Expect(current(hc)).To(Equal("large"))
+			g.Expect(*conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeTransitionPending)).To(And(
+				HaveField("Status", metav1.ConditionFalse), HaveField("Reason", SizeNotKnown), HaveField("Message", why)))
+			return d
+		}
+		pass("annotation names size \"hgue\"")
+		before := slices.Clone(hc.Status.Conditions)
+		g.Expect(pass("annotation names size \"hgue\"").Conditions).To(ConsistOf(before), "nothing more is written")
+		pass("annotation names size \"hueg\"")
+	})
+	t.Run("When a new cluster asks for a size that there isn't it should say why it has none, and get one later", func(t *testing.T) {
+		g, hc := NewWithT(t), hosted("a")
+		why := "annotation names size \"huge\""
+		take(hc, Decide(config, hc, Want{Why: why}, nil, noon))
+		g.Expect(*conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeComputed)).To(And(
+			HaveField("Status", metav1.ConditionFalse), HaveField("Reason", SizeNotKnown), HaveField("Message", why)))
+		g.Expect(current(hc)).To(BeEmpty())
+		g.Expect(ClusterOf(hc, noon).Changed).To(BeZero(), "it is no change")
+		before := slices.Clone(hc.Status.Conditions)
+		g.Expect(Decide(config, hc, Want{Why: why}, nil, noon.Add(time.Hour)).Conditions).To(ConsistOf(before), "nothing more is written")
+		d := Decide(config, hc, want("large"), nil, noon.Add(time.Hour))
+		take(hc, d)
+		g.Expect(d.To).To(Equal("large"))
+		g.Expect(current(hc)).To(Equal("large"))
+		g.Expect(ClusterOf(hc, noon).Changed).To(BeTemporally("==", noon.Add(time.Hour)))
+	})
+	t.Run("When sizes are switched off it should keep its size, and wait for no other", func(t *testing.T) {
+		g, hc := NewWithT(t), sized("small", noon)
+		take(hc, Decide(config, hc, want("medium"), nil, noon.Add(time.Hour)))
+		take(hc, Decision{Conditions: Off(hc, noon.Add(2*time.Hour))})
+		g.Expect(current(hc)).To(Equal("small"))
+		for _, of := range Types[1:] {
+			g.Expect(*conditions.Get(hc.Status.Conditions, of)).To(HaveField("Status", metav1.ConditionFalse))
+		}
+		g.Expect(conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeTransitionPending).Reason).To(Equal(SwitchedOff))
+		g.Expect(Off(hc, noon.Add(3*time.Hour))).To(ConsistOf(hc.Status.Conditions), "nothing more is written")
+		g.Expect(Off(hosted("b"), noon)).To(BeNil())
+		take(hc, Decide(config, hc, want("medium"), nil, noon.Add(4*time.Hour)))
+		g.Expect(conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeTransitionPending).Reason).To(Equal(DelayNotElapsed), "switched on again")
+	})
+	t.Run("When nobody knows any more what it waits for it should be ahead of nobody, and begin anew", func(t *testing.T) {
+		g, now := NewWithT(t), noon.Add(time.Hour)
+		one := config
+		one.Limit = 1
+		hc := sized("small", noon.Add(-time.Hour))
+		take(hc, Decide(one, hc, want("medium"), nil, noon))
+		take(hc, Decide(one, hc, want("medium"), []Cluster{{Changed: now}}, now))
+		g.Expect(ClusterOf(hc, now).Waiting).NotTo(BeZero())
+		unknown := Want{Why: "annotation names no size"}
+		take(hc, Decide(one, hc, unknown, nil, now))
+		g.Expect(ClusterOf(hc, now).Waiting).To(BeZero())
+		pending := conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeTransitionPending)
+		g.Expect(*pending).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", SizeNotKnown), HaveField("Message", unknown.Why)))
+		g.Expect(conditions.IsFalse(hc.Status.Conditions, hyperv1.ClusterSizeTransitionRequired)).To(BeTrue())
+		g.Expect(current(hc)).To(Equal("small"))
+		g.Expect(Decide(one, hc, unknown, nil, now.Add(time.Minute)).Conditions).To(ConsistOf(hc.Status.Conditions), "nothing more is written")
+
+		later := now.Add(time.Hour)
+		other := hosted("b")
+		take(other, Decide(one, other, want("small"), nil, noon.Add(-time.Hour)))
+		take(other, Decide(one, other, want("medium"), nil, later))
+		g.Expect(Decide(one, other, want("medium"), []Cluster{ClusterOf(hc, later), ClusterOf(other, later)}, later.Add(time.Minute)).To).To(Equal("medium"))
+		g.Expect(Decide(one, hc, want("medium"), nil, later).Again).To(Equal(30*time.Second), "the whole delay again")
+		take(hc, Decide(one, hc, want("small"), nil, later))
+		g.Expect(conditions.Get(hc.Status.Conditions, hyperv1.ClusterSizeTransitionPending).Reason).To(Equal(Transitioned))
+	})
+	t.Run("When nobody knows during a delay it should begin anew", func(t *testing.T) {
+		g, hc, now := NewWithT(t), sized("medium", noon), noon.Add(time.Hour)
+		take(hc, Decide(config, hc, want("small"), nil, now))
+		take(hc, Decide(config, hc, Want{Why: "nobody knows"}, nil, now.Add(time.Minute)))
+		g.Expect(Decide(config, hc, want("small"), nil, now.Add(11*time.Minute)).Again).To(Equal(10 * time.Minute))
 	})
 	t.Run("When as many as may have changed it should wait for its turn, those first that waited longest", func(t *testing.T) {
 		g, hc, now := NewWithT(t), sized("small", noon.Add(-time.Hour)), noon

@@ -95,6 +95,7 @@ var annotations = func() []Entry {
 	add(Written, "what has the API group api.openshift.com is copied to the HostedControlPlane", hyperv1.APIOpenShiftLabelPrefix+"*")
 	add(Written, "a tag of what commands make in AWS", "hypershift.openshift.io/source")
 	add(Written, "is on the pod that restores an etcd in place, see docs/backup.md", "hypershift.openshift.io/etcd-restore")
+	add(Written, "tells which keys encrypt Secrets when a backup begins, see docs/backup.md", "hypershift.openshift.io/encryption-keys")
 	add(Written, "tells of which HCPEtcdBackup a Job is", "hypershift.openshift.io/hcp", "hypershift.openshift.io/hcp-namespace", "hypershift.openshift.io/backup-name", "hypershift.openshift.io/backup-uid")
 	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, hyperv1.SpotInterruptionSignalAnnotation, "hypershift.openshift.io/external-private-service", "hypershift.openshift.io/azure-pls-external-private-svc", "hypershift.openshift.io/azure-pls-nat-subnet", "hypershift.openshift.io/azure-pls-cleanup", "hypershift.openshift.io/azure-private-link-service", "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
 		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,
@@ -120,7 +121,7 @@ var annotations = func() []Entry {
 		"hypershift.openshift.io/safe-to-delete-with-cluster", "hypershift.openshift.io/auto-created-for-infra", "hypershift.openshift.io/kubeconfig",
 		"hypershift.openshift.io/owned-by", "hypershift.openshift.io/journal", "hypershift.openshift.io/config-hash", "hypershift.openshift.io/encryption-config-hash",
 		"hypershift.openshift.io/encryption-rotation", "hypershift.openshift.io/config-content-hash", "hypershift.openshift.io/copy-of",
-		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/kubelet-client-key",
+		"hypershift.openshift.io/monitoring", "hypershift.openshift.io/drain-blocked", "hypershift.openshift.io/drain-started", "hypershift.openshift.io/kubelet-client-key",
 		"hypershift.openshift.io/room", "hypershift.openshift.io/pods-have-ended", "hypershift.openshift.io/waiting-for-room", "hypershift.openshift.io/rotate-authority", "hypershift.openshift.io/authority-since",
 		"hypershift.openshift.io/supported-versions", "hypershift.openshift.io/internal-route", "hypershift.openshift.io/route-status-writer", "hypershift.openshift.io/payload-version")
 	add(Written, onObjects, hyperv1.NodePoolSupportsKubevirtTopologySpreadConstraintsAnnotation, hyperv1.IsKubeVirtRHCOSVolumeLabel,

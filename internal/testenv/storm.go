@@ -193,20 +193,29 @@ func (s *StormClient) write(obj client.Object, do func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(); err != nil {
+	if err = do(); refused(err) {
 		return err
 	}
-	if obj != nil {
+	if obj != nil { // else the answer alone may be missing, as of a request that was cancelled for the failure of another
 		if kind, err := s.real.GroupVersionKindFor(obj); err == nil && obj.GetName() != "" {
 			s.mu.Lock()
 			s.made[madeKey{kind, client.ObjectKeyFromObject(obj)}] = true
 			s.mu.Unlock()
 		}
 	}
+	if err != nil {
+		return err
+	}
 	if lost {
 		return apierrors.NewTimeoutError("the storm took the answer", 1)
 	}
 	return nil
+}
+
+// refused says whether the API server has said that a write was not done.
+func refused(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500
 }
 
 // cacheOf names the cache that an object or list is read from: types that are seen in another form have one of their own, as in a manager.

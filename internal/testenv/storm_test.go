@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -96,6 +97,21 @@ func TestStormClient(t *testing.T) {
 		}
 		g.Expect(c.Writes()).To(Equal(80))
 		g.Expect(c.Left(t.Context())).To(BeEmpty())
+	})
+	t.Run("When a request is cancelled after it was done, what it wrote should count, and nothing that was refused", func(t *testing.T) {
+		g := NewWithT(t)
+		cancelled := interceptor.NewClient(real, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if err := c.Create(ctx, obj, opts...); err != nil {
+				return err
+			}
+			return context.Canceled
+		}})
+		c, err := NewStormClient(t.Context(), cancelled, 0)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(real.Create(t.Context(), configMap(ns, "others"))).To(Succeed())
+		g.Expect(c.Create(t.Context(), configMap(ns, "cancelled"))).To(MatchError(context.Canceled))
+		g.Expect(apierrors.IsAlreadyExists(c.Create(t.Context(), configMap(ns, "others")))).To(BeTrue())
+		g.Expect(c.Left(t.Context())).To(Equal(map[string]int{"ConfigMap": 1}))
 	})
 }
 

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"time"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/upgrades"
 	"hcp.internal/platform/internal/encryption"
@@ -24,6 +26,9 @@ var pausedText = regexp.MustCompile(`^Reconciliation paused`)
 
 // clusterRules are about HostedClusters.
 var clusterRules = []Rule{
+	{ID: "etcd-recovery-unfinished", On: kindHostedCluster, See: recoveryUnfinished, Sees: "a StatefulSet of its control plane has annotation `" + backups.RecoveryAnnotation + "`", State: Broken, Health: Blocked,
+		Do: "unless the command still runs, run it again: `hypershift restore --in-place --from URL` or `hypershift etcd recover --from POD`, as the annotation names them. It continues where it stopped. " +
+			keepPause},
 	{ID: "cluster-invalid", On: kindHostedCluster, Condition: hyperv1.ValidHostedClusterConfiguration, Is: no, State: Broken, Health: Blocked,
 		Do: "correct the field that the message names; until then nothing is changed"},
 	{ID: "cluster-unsupported", On: kindHostedCluster, Condition: hyperv1.SupportedHostedCluster, Is: no, State: Broken, Health: Blocked,
@@ -105,6 +110,35 @@ var clusterRules = []Rule{
 	{ID: "cluster-rolling-out", On: kindHostedCluster, Condition: hyperv1.HostedClusterProgressing, Is: yes, Ask: []edge{controlPlane}, State: Waiting,
 		Do: "wait: it continues by itself"},
 	{ID: "field-not-heeded", On: kindHostedCluster, Condition: hyperv1.AllFieldsHeeded, Is: no, State: Held, Health: Healthy, Do: "remove the fields in the message, or use what it suggests instead: they have no effect", Ask: []edge{nobody}},
+}
+
+// keepPause is what ends badly while etcd is recovered or restored.
+const keepPause = "Don't end the pause (spec.pausedUntil) yourself: members would start with mixed data"
+
+// recoveryUnfinished: a restore in place or a recovery of etcd has begun and not ended. Everything else that is wrong, and the pause, may be a part of it.
+func recoveryUnfinished(s *scene, it *item) *seen {
+	for _, set := range s.filter(kindStatefulSet, func(o *item) bool { return o.Namespace == names.ControlPlaneNamespace(it.Namespace, it.Name) }) {
+		text := set.meta.Annotations[backups.RecoveryAnnotation]
+		if text == "" {
+			continue
+		}
+		saw := &seen{field: "StatefulSet " + set.Name, text: "annotation " + backups.RecoveryAnnotation, cause: fmt.Sprintf("a recovery of StatefulSet %s has begun and not ended", set.Name)}
+		var of backups.Recovery
+		if json.Unmarshal([]byte(text), &of) != nil || of.From == "" {
+			return saw
+		}
+		from, cluster := Clean(of.From), it.Name+" --namespace "+it.Namespace
+		command := fmt.Sprintf("hypershift etcd recover --name %s --etcd %s --from %s --yes", cluster, set.Name, from)
+		saw.cause = fmt.Sprintf("a recovery of StatefulSet %s from the data of %s has begun and not ended", set.Name, from)
+		if of.Snapshot != "" {
+			url := Clean(of.Snapshot)
+			command = fmt.Sprintf("hypershift restore --in-place --name %s --from %s --yes", cluster, url)
+			saw.cause = fmt.Sprintf("a restore in place of %s has begun and not ended", url)
+		}
+		saw.do = fmt.Sprintf("unless the command still runs, run it again, with the flags that it had: `%s`. It continues where it stopped. %s", command, keepPause)
+		return saw
+	}
+	return nil
 }
 
 // comesUpIn is how long a new control plane may lack what it has not had yet before somebody should look.

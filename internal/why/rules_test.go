@@ -72,7 +72,20 @@ func etcdIs(edit func(*corev1.Pod)) func(*world) {
 	}
 }
 
+// unfinished has a recovery of etcd stand still: the cluster is paused, and members don't run.
+func unfinished(note string) func(*world) {
+	return func(w *world) {
+		w.says(hyperv1.ReconciliationActive, no, hyperv1.ReconciliationPausedReason, "Reconciliation paused until field removed")
+		w.says(hyperv1.HostedClusterAvailable, no, "Something", "see the control plane")
+		w.controlPlaneSays(hyperv1.EtcdAvailable, no, hyperv1.EtcdWaitingForQuorumReason, "0 of 3")
+		w.StatefulSets[0].Annotations["etcd.hypershift.openshift.io/quorum-recovery"] = note
+	}
+}
+
 var clusterRows = []row{
+	{"etcd-recovery-unfinished", demo, unfinished(`{"from":"etcd-0","replicas":3,"paused":true,"snapshot":"s3://b/1.db.enc"}`), why.Broken, "a restore in place of s3://b/1.db.enc has begun and not ended"},
+	{"etcd-recovery-unfinished", demo, unfinished(`{"from":"etcd-1","replicas":3,"paused":true,"alone":true}`), why.Broken, "a recovery of StatefulSet etcd from the data of etcd-1 has begun and not ended"},
+	{"etcd-recovery-unfinished", demo, unfinished(`{`), why.Broken, "a recovery of StatefulSet etcd has begun and not ended"},
 	{"cluster-invalid", demo, hc(hyperv1.ValidHostedClusterConfiguration, no, "InvalidConfiguration", "spec.x: write y"), why.Broken, "spec.x: write y"},
 	{"cluster-unsupported", demo, hc(hyperv1.SupportedHostedCluster, no, "Unsupported", "platform X is not installed"), why.Broken, "platform X"},
 	{"release-unreadable", demo, hc(hyperv1.ValidReleaseImage, no, "InvalidImage", "spec.release.image: 404"), why.Broken, "404"},
@@ -435,6 +448,19 @@ func TestRules(t *testing.T) {
 			g.Expect(a.Do).NotTo(BeEmpty())
 		})
 	}
+	t.Run("When a recovery of etcd stands still it should say how to go on, and not to end the pause", func(t *testing.T) {
+		for note, command := range map[string]string{
+			`{"from":"etcd-0","snapshot":"s3://b/1.db.enc"}`: "hypershift restore --in-place --name demo --namespace clusters --from s3://b/1.db.enc --yes",
+			`{"from":"etcd-1"}`: "hypershift etcd recover --name demo --namespace clusters --etcd etcd --from etcd-1 --yes",
+			`{`:                 "hypershift etcd recover --from POD",
+		} {
+			g := NewWithT(t)
+			w := newWorld()
+			unfinished(note)(w)
+			a := why.Explain(&w.Snapshot, demo)
+			g.Expect(a.Do).To(And(ContainSubstring(command), ContainSubstring("Don't end the pause"), Not(ContainSubstring("remove spec.pausedUntil"))))
+		}
+	})
 	t.Run("When objects have stopped to be written again and again it should be no cause any more", func(t *testing.T) {
 		g := NewWithT(t)
 		w := newWorld()

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -212,14 +213,40 @@ func made(machine *unstructured.Unstructured) *Made {
 
 // List finds all machines that were made.
 func (m Machines) List(ctx context.Context) ([]*Made, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(m.object("MachineList").GroupVersionKind())
-	if err := m.Client.List(ctx, list, client.InNamespace(m.Namespace), client.HasLabels{claimLabel}, client.Limit(maxMachines)); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
+	items, err := m.list(ctx, "Machine")
 	var out []*Made
-	for i := range list.Items {
-		out = append(out, made(&list.Items[i]))
+	for i := range items {
+		out = append(out, made(&items[i]))
+	}
+	return out, err
+}
+
+func (m Machines) list(ctx context.Context, kind string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(m.object(kind + "List").GroupVersionKind())
+	if err := m.Client.List(ctx, list, client.InNamespace(m.Namespace), client.HasLabels{claimLabel}, client.Limit(maxMachines)); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", kind, err)
+	}
+	return list.Items, nil
+}
+
+// Remains is what there is of a machine.
+type Remains struct {
+	Made     time.Time
+	Deleting bool
+}
+
+// Remains finds by name whatever is left of machines that were made: a LocalMachine may be without its Machine.
+func (m Machines) Remains(ctx context.Context) (map[string]Remains, error) {
+	out := map[string]Remains{}
+	for _, kind := range []string{"LocalMachine", "Machine"} { // a Machine is made last, and takes its LocalMachine along
+		items, err := m.list(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range items {
+			out[items[i].GetName()] = Remains{items[i].GetCreationTimestamp().Time, items[i].GetDeletionTimestamp() != nil}
+		}
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -17,22 +18,34 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// leaving is how often machines are looked at that are to go: those of the management cluster tell nobody.
-const leaving = 5 * time.Second
+const (
+	// leaving is how often machines are looked at that are to go: those of the management cluster tell nobody.
+	leaving = 5 * time.Second
+	// staying is how often they are looked at while none is to go, for those whose NodeClaim is gone.
+	staying = 2 * time.Minute
+	// orphaned is how old such a machine is before it goes.
+	orphaned = 5 * time.Minute
+)
 
 // maxVCPUs is what the field takes.
 const maxVCPUs = 1_000_000
 
 // Report counts Karpenter's machines in the status of the HostedControlPlane, whose field autoNode it is the only writer of. When Karpenter is to go it has all machines
 // go first, drained as Karpenter does it, and counts nothing once none is left; Karpenter's NodePools stay for when it is asked for again.
+//
+// It also removes machines whose NodeClaim is gone. Karpenter's core deletes those of which it has stored that they were made: it knows nothing of one that was being made when its
+// process ended, or that was made after the backup which the hosted cluster was restored from.
 type Report struct {
-	Hosted   client.Client
+	Hosted client.Client
+	// Live reads the hosted cluster past the cache.
+	Live     client.Reader
 	Machines Machines
 	// ControlPlane is the name of the HostedControlPlane.
 	ControlPlane string
@@ -40,6 +53,7 @@ type Report struct {
 	Retire bool
 
 	reported atomic.Bool
+	looked   time.Time // when machines were last looked at while none is to go
 }
 
 // one is the only request.
@@ -55,7 +69,12 @@ func (r *Report) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 		return ctrl.Result{}, fmt.Errorf("listing nodes of Karpenter: %w", err)
 	}
 	if !r.Retire {
-		return ctrl.Result{}, r.write(ctx, Count(claims.Items, nodes.Items))
+		var err error
+		if time.Since(r.looked) >= staying { // also when it fails: events are many
+			r.looked = time.Now()
+			_, err = r.sweep(ctx, orphaned)
+		}
+		return ctrl.Result{RequeueAfter: staying}, errors.Join(err, r.write(ctx, Count(claims.Items, nodes.Items)))
 	}
 	var errs []error
 	for i := range claims.Items {
@@ -63,16 +82,44 @@ func (r *Report) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, er
 			errs = append(errs, client.IgnoreNotFound(r.Hosted.Delete(ctx, c)))
 		}
 	}
-	machines, err := r.Machines.List(ctx)
+	machines, err := r.sweep(ctx, 0)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return ctrl.Result{}, fmt.Errorf("removing the machines of Karpenter: %w", err)
 	}
-	if len(claims.Items)+len(nodes.Items)+len(machines) == 0 {
+	if len(claims.Items)+len(nodes.Items)+machines == 0 {
 		return ctrl.Result{RequeueAfter: leaving}, r.write(ctx, nil)
 	}
 	counts := Count(claims.Items, nodes.Items)
-	counts["nodeClaimCount"] = int64(max(len(claims.Items), len(machines))) // a machine whose claim is gone is to go, too
+	counts["nodeClaimCount"] = int64(max(len(claims.Items), machines)) // a machine whose claim is gone is to go, too
 	return ctrl.Result{RequeueAfter: leaving}, r.write(ctx, counts)
+}
+
+// sweep removes machines of some age whose NodeClaim is gone, and tells how many machines there are, those included.
+func (r *Report) sweep(ctx context.Context, age time.Duration) (int, error) {
+	// Machines before claims: what is made of a claim is made after it.
+	machines, err := r.Machines.Remains(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := len(machines)
+	maps.DeleteFunc(machines, func(_ string, m Remains) bool { return m.Deleting || time.Since(m.Made) < age })
+	if len(machines) == 0 {
+		return n, nil
+	}
+	claims := &v1.NodeClaimList{}
+	if err := r.Live.List(ctx, claims); err != nil {
+		return n, fmt.Errorf("listing NodeClaims: %w", err)
+	}
+	for i := range claims.Items {
+		delete(machines, claims.Items[i].Name)
+	}
+	var errs []error
+	for name := range machines {
+		log.FromContext(ctx).Info("removing a machine whose NodeClaim is gone", "machine", name)
+		_, err := r.Machines.Delete(ctx, name)
+		errs = append(errs, err)
+	}
+	return n, errors.Join(errs...)
 }
 
 // Count is status.autoNode.

@@ -51,7 +51,7 @@ func (s *stage) startManager() {
 		}
 		p.Kill()
 	})
-	cluster := capi.Cluster(s.hc, objects.New(clusterKind, s.ns, s.hc.Name), false)
+	cluster := capi.Cluster(s.hc, objects.New(clusterKind, s.ns, s.hc.Name))
 	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{} // there is no HostedControlPlane here
 	g.Expect(s.admin.Create(s.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: cluster.Name + "-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: cluster.Name}},

@@ -192,7 +192,7 @@ func (w *world) makeCluster() {
 	hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "192.0.2.1", Port: 6443}
 	infrastructure, err := capi.Infrastructure(p, w.hc, hcp)
 	g.Expect(err).NotTo(HaveOccurred())
-	cluster := capi.Cluster(w.hc, infrastructure, false)
+	cluster := capi.Cluster(w.hc, infrastructure)
 	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{} // there is no HostedControlPlane here
 	workload := clientcmdapi.NewConfig()
 	admin := testenv.Start(w.T).Config

@@ -118,6 +118,8 @@ func autoNode(t *testing.T) {
 	if got := m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", "jsonpath={.status.autoNode.nodeClaimCount}"); got != "2" {
 		t.Errorf("status.autoNode counts %q machines, want 2", got)
 	}
+	sleepWithKarpenter(t, nodes, machines)
+
 	start = time.Now()
 	m.run(t, "patch", "hostedcluster", "-n", "clusters", "demo", "--type=merge", "-p", `{"spec":{"autoNode":null}}`)
 	enabled("False AutoNodeProgressing Karpenter is removed once")
@@ -139,4 +141,32 @@ func autoNode(t *testing.T) {
 		return nil
 	})
 	run(t, time.Minute, "hypershift", "destroy", "nodepool", "--name", "burst", kubeconfigFlag())
+}
+
+// sleepWithKarpenter puts the hosted cluster to sleep while Pods run on two of Karpenter's nodes, and wakes it.
+func sleepWithKarpenter(t *testing.T, nodes func(int) error, machines string) {
+	m := management()
+	start := time.Now()
+	run(t, time.Minute, "hypershift", "hibernate", "demo", kubeconfigFlag())
+	is := func(condition string) {
+		eventually(t, sizesTime, condition, func() error {
+			if got := m.run(t, "get", "hostedcluster", "-n", "clusters", "demo", "-o", `jsonpath={range .status.conditions[?(@.type=="`+condition+`")]}{.status} {.reason} {.message}{end}`); !strings.HasPrefix(got, "True") {
+				return fmt.Errorf("it is %q, want True", got)
+			}
+			return nil
+		})
+	}
+	is("Hibernated")
+	findings = append(findings, fmt.Sprintf("Karpenter: asleep with two of its nodes %s after", time.Since(start).Round(time.Second)))
+	if left := m.run(t, "get", machines, "-n", "clusters-demo", "-o", "name"); left != "" {
+		t.Errorf("the hosted cluster sleeps with machines: %s", left)
+	}
+	if left := m.run(t, "get", "deployments,pods", "-n", "clusters-demo", "-l", "app=karpenter", "-o", "name"); left != "" {
+		t.Errorf("the hosted cluster sleeps with Karpenter: %s", left)
+	}
+	start = time.Now()
+	run(t, time.Minute, "hypershift", "wake", "demo", kubeconfigFlag())
+	is("Available")
+	eventually(t, sizesTime, "a node for each Pod", func() error { return nodes(2) })
+	findings = append(findings, fmt.Sprintf("Karpenter: two nodes again %s after the cluster was woken", time.Since(start).Round(time.Second)))
 }

@@ -13,11 +13,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/placement"
@@ -235,7 +240,10 @@ func hostedIn(t *testing.T, flag, name string) {
 
 // callers call a hosted API all the time: one on connections that it keeps, and one on a new connection each time. A call may take as long as the longest silence
 // that is allowed, so that a busy machine makes none fail.
-type callers struct{ kept, newcomer *caller }
+type callers struct {
+	kept, newcomer *caller
+	endpoints      *endpointsSeen
+}
 
 func callsTo(t *testing.T, name string) callers {
 	t.Helper()
@@ -267,7 +275,54 @@ func callsTo(t *testing.T, name string) callers {
 		t.Fatal(err)
 	}
 	kept, _ := callBy(t, content, longestSilence)
-	return callers{kept: kept, newcomer: c}
+	return callers{kept: kept, newcomer: c, endpoints: followEndpoints(t, "clusters-"+name)}
+}
+
+// endpointsSeen are the endpoints that the Service of kube-apiserver had, with times: which of their changes a failed call coincides with tells what sent it where
+// nobody was.
+type endpointsSeen struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// followEndpoints notes every change until the test is over.
+func followEndpoints(t *testing.T, namespace string) *endpointsSeen {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", outerKubectl().kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := client.DiscoveryV1().EndpointSlices(namespace).Watch(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-apiserver"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &endpointsSeen{}
+	var done sync.WaitGroup
+	done.Go(func() {
+		for e := range w.ResultChan() {
+			slice, ok := e.Object.(*discoveryv1.EndpointSlice)
+			if !ok {
+				continue
+			}
+			line := fmt.Sprintf("%s %s %s:", time.Now().Format("15:04:05.000"), e.Type, slice.Name)
+			for _, at := range slice.Endpoints {
+				c := at.Conditions
+				line += fmt.Sprintf(" %s on %s (ready %t, serving %t, ends %t)", strings.Join(at.Addresses, " "), ptr.Deref(at.NodeName, ""), ptr.Deref(c.Ready, false), ptr.Deref(c.Serving, false), ptr.Deref(c.Terminating, false))
+			}
+			seen.mu.Lock()
+			seen.lines = append(seen.lines, line)
+			seen.mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		w.Stop()
+		done.Wait()
+	})
+	return seen
 }
 
 // report ends the calls, notes what was found, and fails when one had no answer for longer than allowed.
@@ -290,5 +345,10 @@ func (c callers) expectNoneFailed(t *testing.T) {
 				t.Errorf("%d of %d calls, %s, failed, and none may", f.failures, f.calls, kind)
 			}
 		}
+	}
+	if t.Failed() {
+		c.endpoints.mu.Lock()
+		defer c.endpoints.mu.Unlock()
+		t.Logf("the Service of kube-apiserver had these endpoints:\n%s", strings.Join(c.endpoints.lines, "\n"))
 	}
 }

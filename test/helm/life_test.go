@@ -249,6 +249,8 @@ func TestLife(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, env, tc.namespace)
+			// kube-apiserver's own objects come when it serves already.
+			w.Eventually(w.objects, patience, time.Second).Should(ContainElement("Service default/kubernetes"))
 			empty := w.objects()
 			w.live()
 			w.Eventually(func() []string {

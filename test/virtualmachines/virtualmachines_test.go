@@ -78,6 +78,9 @@ func newStage(t testing.TB, other bool) *stage {
 	restricted.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + s.ns + ":capi-provider"}
 	s.provider, err = client.NewWithWatch(restricted, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
+	// A kind that is new is kept in memory from its first list on. Until that is done requests are refused, which the platform tells, and the admin's client repeats.
+	_, err = objects.List(t.Context(), s.admin, DataVolumeKind, s.vms)
+	g.Expect(err).NotTo(HaveOccurred())
 	// The API server learns of the Role and its RoleBinding a moment after it has taken them.
 	g.Eventually(func() error {
 		_, err := objects.List(t.Context(), s.provider, machineKind, s.ns)

@@ -2,7 +2,8 @@
 // all others beside them. It prints shell variables that `make test` goes by, and reads nothing but the syntax of Go files.
 //
 //	meeting   packages with a test that reaches code which starts goroutines; those with the most tests first
-//	others    packages with tests of which none does
+//	others    packages without such a test whose tests wait for something or start it, and those that the list below takes out of meeting
+//	computing packages without such a test whose tests only compute, and may take as long as they like
 //	suites    packages with tests that work in one goroutine although others of their package don't, and cost much
 //	alone     a pattern of the names of those tests
 //
@@ -61,9 +62,9 @@ type pkg struct {
 	dir          string
 	tests        map[string]*declaration
 	declarations map[string][]*declaration
-	// server: tests start an API server. size is that of all test files, in bytes.
-	server bool
-	size   int64
+	// server: tests start an API server. waits: they start or ask something, or look at the clock. size is that of all test files, in bytes.
+	server, waits bool
+	size          int64
 }
 
 func main() {
@@ -82,15 +83,17 @@ func run(out io.Writer, root string) error {
 	if err != nil {
 		return err
 	}
-	var meeting, others []pkg
+	var meeting, others, computing []pkg
 	for _, p := range packages {
 		switch {
 		case len(p.tests) == 0 || slices.Contains(testsElsewhere, p.dir):
 			continue
 		case p.meets() && withoutDetector[p.dir] == "":
 			meeting = append(meeting, p)
-		default:
+		case p.meets() || p.waits:
 			others = append(others, p)
+		default:
+			computing = append(computing, p)
 		}
 	}
 	calm := calmTests(meeting)
@@ -105,7 +108,7 @@ func run(out io.Writer, root string) error {
 	for _, v := range []struct {
 		name string
 		list []pkg
-	}{{"meeting", meeting}, {"others", others}, {"suites", suites}} {
+	}{{"meeting", meeting}, {"others", others}, {"computing", computing}, {"suites", suites}} {
 		fmt.Fprintf(out, "%s='%s'\n", v.name, strings.Join(ordered(v.list), " "))
 	}
 	_, err = fmt.Fprintf(out, "alone='%s|^(%s)$'\n", alone, strings.Join(calm, "|"))
@@ -204,7 +207,29 @@ func (p *pkg) add(path string) error {
 	}
 	p.size += info.Size()
 	p.server = p.server || calls(f, "testenv", "Start")
+	p.waits = p.waits || waits(f)
 	return nil
+}
+
+// waits tells a file of tests that start something or ask it, by what it imports, or that look at the clock, by what it calls.
+func waits(f *ast.File) bool {
+	for _, spec := range f.Imports {
+		if slices.Contains([]string{`"net"`, `"net/http/httptest"`, `"os/exec"`, `"` + module + `internal/testenv"`}, spec.Path.Value) {
+			return true
+		}
+	}
+	for _, name := range []string{"After", "NewTicker", "NewTimer", "Since", "Sleep", "Tick"} {
+		if calls(f, "time", name) {
+			return true
+		}
+	}
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && slices.Contains([]string{"Consistently", "Eventually", "WithDeadline", "WithTimeout"}, id.Name)
+		return !found
+	})
+	return found
 }
 
 // runs tells a file that is compiled without tags.

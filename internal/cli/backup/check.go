@@ -111,6 +111,9 @@ func judge(s saved, w world, m made, t target) report {
 	}
 	say("%-14s HostedCluster %s/%s with its control plane in namespace %s", what, t.namespace, t.name, m.controlPlane())
 	say("Objects        %d that it names, %d authorities and keys, %d NodePools", len(m.sources), len(m.secrets)-1, len(m.pools))
+	if hc := s.objects.HostedCluster; t.clone && hc.Spec.ServiceAccountSigningKey != nil {
+		say("Left out       spec.serviceAccountSigningKey, and issuer %s, which is that key's: the clone makes a key of its own, and its issuer is the default", hc.Spec.IssuerURL)
+	}
 	sayShards(b, say)
 	if len(b.Etcd.Shards) > 0 {
 		say("Not saved      shards of etcd start empty: %s", strings.Join(b.Etcd.Shards, ", "))

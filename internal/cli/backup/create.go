@@ -159,6 +159,9 @@ func (m *making) run(ctx context.Context, out io.Writer, wait bool, timeout time
 	if m.object == "" {
 		m.object = "backup-" + time.Now().UTC().Format("20060102-150405")
 	}
+	if problem := backups.NameProblem(m.object); problem != "" {
+		return fmt.Errorf("HCPEtcdBackup %q: %s", m.object, problem)
+	}
 	c, err := m.connect.Client()
 	if err != nil {
 		return err

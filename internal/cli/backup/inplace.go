@@ -43,6 +43,8 @@ type standing struct {
 	// image has the programs that restore; empty: the control plane has no operator.
 	image    string
 	machines []unstructured.Unstructured
+	// etcd is its StatefulSet, on which a restore is noted whose command was killed; nil: there is none.
+	etcd *appsv1.StatefulSet
 }
 
 // lookInPlace reads what is decided by.
@@ -67,8 +69,19 @@ func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (st
 			}
 		}
 	}
+	if st.etcd, err = read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: names.Etcd}, &appsv1.StatefulSet{}); err != nil {
+		return st, err
+	}
 	st.machines, err = listMachines(ctx, c, namespace)
 	return st, err
+}
+
+// restoredAt says when the snapshot came, by a command that has not ended; empty: it is to be restored.
+func (st standing) restoredAt(url string) string {
+	if st.etcd == nil {
+		return ""
+	}
+	return etcdrecovery.RestoredAt(st.etcd, url)
 }
 
 // listMachines lists the Machines of either group; a group that isn't served has none.
@@ -94,18 +107,29 @@ func listMachines(ctx context.Context, c client.Client, namespace string) ([]uns
 	return out, nil
 }
 
-// nodesOnlyIn are the Nodes that Machines of a have become which b doesn't have, sorted. A Machine that both have keeps its Node, whatever is known of it.
+// nodesOnlyIn are the Nodes that Machines of a have become which b doesn't have, sorted. A Machine that both have keeps its Node, whatever is known of it, and so does
+// one of b that has got the name of an earlier one's Node: hosts that come again have the names of before.
 func nodesOnlyIn(a, b []unstructured.Unstructured) []string {
+	kept, nodes := map[string]bool{}, map[string]bool{}
+	for _, m := range b {
+		if m.GetKind() == "Machine" {
+			kept[m.GetName()], nodes[nodeOf(m)] = true, true
+		}
+	}
 	var out []string
 	for _, m := range a {
-		name, _, err := unstructured.NestedString(m.Object, "status", "nodeRef", "name")
-		if m.GetKind() != "Machine" || err != nil || name == "" || slices.ContainsFunc(b, func(o unstructured.Unstructured) bool { return o.GetKind() == "Machine" && o.GetName() == m.GetName() }) {
-			continue
+		if node := nodeOf(m); m.GetKind() == "Machine" && node != "" && !kept[m.GetName()] && !nodes[node] {
+			out = append(out, node)
 		}
-		out = append(out, name)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// nodeOf is the name of the Node that a Machine has become; empty: none that is known.
+func nodeOf(m unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(m.Object, "status", "nodeRef", "name")
+	return name
 }
 
 // judgeInPlace says what would be done, and why it can't be. It is pure.
@@ -117,7 +141,11 @@ func judgeInPlace(s saved, st standing, t target) report {
 	say("Backup         %s of HostedCluster %s/%s, made at %s", b.Backup, b.Cluster.Namespace, b.Cluster.Name, b.Created.Format(time.RFC3339))
 	say("Snapshot       revision %d, %d keys, %d bytes; whole, and sealed with key %s", b.Etcd.Revision, b.Etcd.Keys, b.Etcd.Bytes, b.Key)
 	sayShards(b, say)
-	say("Restore        the data of HostedCluster %s/%s, in place: what was written after %s is lost", t.namespace, t.name, b.Created.Format(time.RFC3339))
+	if at := st.restoredAt(t.url); at != "" {
+		say("Restored       at %s, by a command that has not ended: nothing is replaced again, and what was written since stays. What that command has left is done; once it is, also with --wait=false, the backup can be restored again", at)
+	} else {
+		say("Restore        the data of HostedCluster %s/%s, in place: what was written after %s is lost", t.namespace, t.name, b.Created.Format(time.RFC3339))
+	}
 	if st.cluster == nil {
 		refuse("there is no HostedCluster %s/%s: without --in-place, it is created from the backup", t.namespace, t.name)
 		return r
@@ -255,16 +283,30 @@ func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Clie
 			return errors.Join(err, fmt.Errorf("deleting %s: %w", connect.DescribeIn(c.Scheme(), o), gone))
 		}
 	}
-	if err != nil || !r.wait {
+	if err != nil {
 		return err
 	}
+	if r.wait {
+		if err := r.awaitInPlace(ctx, out, c, st.cluster, read, t); err != nil {
+			return err
+		}
+	}
+	return q.Forget(ctx)
+}
+
+// awaitInPlace waits until the cluster is available, and cleans up in it.
+func (r *restoring) awaitInPlace(ctx context.Context, out io.Writer, c client.Client, hc *hyperv1.HostedCluster, read saved, t target) error {
 	p := progress.New(out, nil)
-	o := create.NewOptions(st.cluster.Spec.Platform.Type)
+	o := create.NewOptions(hc.Spec.Platform.Type)
 	o.Namespace, o.Name, o.Timeout = t.namespace, t.name, r.timeout
 	if err := create.Wait(ctx, o, c, p); err != nil {
 		return err
 	}
-	return r.forgetNodes(ctx, c, t, nodesOnlyIn(read.objects.Machines, st.machines), p)
+	machines, err := listMachines(ctx, c, names.NamespaceOf(hc)) // some were made while it waited
+	if err != nil {
+		return err
+	}
+	return r.forgetNodes(ctx, c, t, nodesOnlyIn(read.objects.Machines, machines), p)
 }
 
 // forgetNodes deletes the Nodes of machines that have gone since the backup was made.

@@ -20,6 +20,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
+	"hcp.internal/platform/internal/pause"
 )
 
 // target is what a backup becomes.
@@ -59,6 +60,9 @@ func build(o bundle.Objects, t target) (made, error) {
 	}
 	hc.Spec.Etcd.Managed.Storage.RestoreSnapshotURL = []string{t.url}
 	hc.Spec.PausedUntil = nil
+	// Who restores wants the cluster to come up, whatever the hour.
+	delete(hc.Annotations, hyperv1.HibernateAnnotation)
+	delete(hc.Annotations, pause.ScheduleAnnotation)
 	m := made{cluster: hc}
 	controlPlane := names.NamespaceOf(hc)
 	m.namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controlPlane, Labels: map[string]string{hyperv1.HostedControlPlaneLabel: "true"},
@@ -87,6 +91,9 @@ func build(o bundle.Objects, t target) (made, error) {
 		return renamed[old]
 	}
 	for _, s := range o.Secrets {
+		if key := o.HostedCluster.Spec.ServiceAccountSigningKey; t.clone && key != nil && key.Name == s.Name {
+			continue // the operator makes another one
+		}
 		c := s.DeepCopy()
 		c.ObjectMeta = fresh(c.ObjectMeta, t.namespace, name(c.Name))
 		m.sources = append(m.sources, c)
@@ -127,9 +134,14 @@ func fresh(m metav1.ObjectMeta, namespace, name string) metav1.ObjectMeta {
 	return out
 }
 
-// ofItsOwn takes from a clone what belongs to the other cluster: identifiers, host names and ports, and names of objects that are copied for it.
+// ofItsOwn takes from a clone what belongs to the other cluster: identifiers, the key and issuer of service accounts, host names and ports, and names of objects
+// that are copied for it.
 func ofItsOwn(hc *hyperv1.HostedCluster, pools []*hyperv1.NodePool, renamed map[string]string) error {
 	hc.Spec.InfraID, hc.Spec.ClusterID, hc.Spec.KubeAPIServerDNSName = "", "", ""
+	if hc.Spec.ServiceAccountSigningKey != nil {
+		// The issuer that was named with the key publishes that one: whoever asks it would take tokens of the other cluster, and none of the clone's.
+		hc.Spec.ServiceAccountSigningKey, hc.Spec.IssuerURL = nil, ""
+	}
 	for i := range hc.Spec.Services {
 		s := &hc.Spec.Services[i].ServicePublishingStrategy
 		if s.NodePort != nil {

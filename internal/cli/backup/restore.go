@@ -66,7 +66,8 @@ HostedCluster, whose etcd starts from the snapshot, and the NodePools. It change
 
 With --in-place, the HostedCluster exists, and the backup's content replaces all its data. Certificate authorities, addresses, machines and NodePools stay: workers keep running, and
 reach their API server again after half a minute. The HostedCluster is paused, API servers and etcd are stopped, and the snapshot is restored on etcd's volume beside the previous
-data. The previous data is deleted only when that has worked; otherwise, everything continues with it. You can interrupt the command and run it again.
+data. The previous data is deleted only when that has worked; otherwise, everything continues with it. You can interrupt the command and run it again: it continues where it
+stopped, and replaces no data a second time, so that what was written since stays. Don't end the pause yourself. To restore a backup once more, let the command end first.
 
 Certificate authorities and addresses stay the same, so that kubeconfigs, tokens and your own workers (platform None) keep working. Workers of other platforms are created anew. The
 original cluster must be gone, or off for good: two clusters with the same identity would conflict.`,
@@ -93,8 +94,8 @@ func CloneCommand() *cobra.Command {
 		Short: "Create another hosted cluster with the data of a backup",
 		Long: `Create another hosted cluster with the data of a backup, beside the original.
 
-It has its own name, identifiers, certificate authorities and service account signing key: it doesn't accept credentials of the original. Objects that the original references are
-copied under names of their own. Data that belongs to the original is deleted once the clone is available: Nodes and their leases, certificate requests, volume attachments, and
+It has its own name, identifiers, certificate authorities and service account signing key: it doesn't accept credentials of the original. If the original's key is yours
+(spec.serviceAccountSigningKey), that field and spec.issuerURL are left out. Objects that the original references are copied under names of their own. Data that belongs to the original is deleted once the clone is available: Nodes and their leases, certificate requests, volume attachments, and
 Secrets with service account tokens. Platforms whose controllers would take the original's disks and load balancers for their own, that is all except None and Local, are refused.`,
 		Example: `  hypershift clone --from s3://backups/clusters/demo/1764000000.db.enc --credentials backup-bucket --name demo-copy`,
 		Args:    cobra.NoArgs,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,6 +110,30 @@ func TestBuild(t *testing.T) {
 		g.Expect(m.pools[0].Spec.ClusterName).To(Equal("copy"))
 		g.Expect(m.cluster.Annotations).To(HaveKeyWithValue("hypershift.openshift.io/clone-of", "clusters/demo"))
 	})
+	t.Run("When service accounts have a key of the user's a restored cluster should keep it, and a clone should get another one", func(t *testing.T) {
+		g := NewWithT(t)
+		s := signed(demo())
+		m, err := build(s.objects, restored())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.cluster.Spec.ServiceAccountSigningKey).To(HaveValue(Equal(corev1.LocalObjectReference{Name: "demo-signer"})))
+		g.Expect(m.cluster.Spec.IssuerURL).To(Equal("https://issuer.example.com"))
+		g.Expect(m.sources).To(HaveLen(2))
+		m, err = build(s.objects, copied())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.cluster.Spec.ServiceAccountSigningKey).To(BeNil())
+		g.Expect(m.cluster.Spec.IssuerURL).To(BeEmpty(), "what is published there is the other key")
+		g.Expect(m.sources).To(HaveLen(1))
+		g.Expect(m.sources[0].GetName()).To(Equal("copy-pull-secret"))
+		g.Expect(s.objects.HostedCluster.Spec.ServiceAccountSigningKey).NotTo(BeNil(), "the backup should stay as it is")
+	})
+	t.Run("When service accounts have a key of the operator's a clone should keep the issuer", func(t *testing.T) {
+		g := NewWithT(t)
+		s := demo()
+		s.objects.HostedCluster.Spec.IssuerURL = "https://issuer.example.com"
+		m, err := build(s.objects, copied())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.cluster.Spec.IssuerURL).To(Equal("https://issuer.example.com"))
+	})
 	t.Run("When keys of encryption were changing both should be there, also in a clone", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, to := range []target{restored(), copied()} {
@@ -138,6 +163,38 @@ func TestBuild(t *testing.T) {
 		_, err := build(s.objects, restored())
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("was not managed by the operator")))
 	})
+}
+
+// signed has the user's key for service accounts, whose public part is published by the issuer.
+func signed(s saved) saved {
+	hc := s.objects.HostedCluster
+	hc.Spec.IssuerURL, hc.Spec.ServiceAccountSigningKey = "https://issuer.example.com", &corev1.LocalObjectReference{Name: "demo-signer"}
+	s.objects.Secrets = append(s.objects.Secrets, corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-signer"}, Data: map[string][]byte{"key": []byte("private")}})
+	return s
+}
+
+func TestJudgeSigningKey(t *testing.T) {
+	for name, tc := range map[string]struct {
+		saved saved
+		to    target
+		want  bool
+	}{
+		"When a clone gets another key for service accounts it should say so": {signed(demo()), copied(), true},
+		"When the key stays it should say nothing":                            {signed(demo()), restored(), false},
+		"When a clone gets another one of the operator's it should be silent": {demo(), copied(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m, err := build(tc.saved.objects, tc.to)
+			g.Expect(err).NotTo(HaveOccurred())
+			lines := judge(tc.saved, world{}, m, tc.to).lines
+			says := ContainElement(And(ContainSubstring("spec.serviceAccountSigningKey"), ContainSubstring("https://issuer.example.com")))
+			if !tc.want {
+				says = Not(says)
+			}
+			g.Expect(lines).To(says)
+		})
+	}
 }
 
 // parts are what is judged.
@@ -303,6 +360,21 @@ func TestJudgeInPlace(t *testing.T) {
 		unknown := machine("b")
 		unstructured.RemoveNestedField(unknown.Object, "status")
 		NewWithT(t).Expect(nodesOnlyIn([]unstructured.Unstructured{machine("a"), machine("b")}, []unstructured.Unstructured{unknown})).To(Equal([]string{"a"}))
+	})
+	t.Run("When a machine that is there has the name of a Node of before that Node should stay", func(t *testing.T) {
+		again := machine("a")
+		again.SetName("made-later")
+		NewWithT(t).Expect(nodesOnlyIn([]unstructured.Unstructured{machine("a"), machine("b")}, []unstructured.Unstructured{again})).To(Equal([]string{"b"}))
+	})
+	t.Run("When the data came by a command that was killed the report should say that nothing is replaced again", func(t *testing.T) {
+		g := NewWithT(t)
+		etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{restoredNote: "2026-01-02T03:04:05Z " + restored().url}}}
+		st := standing{cluster: demo().objects.HostedCluster, image: "operators:1", etcd: etcd}
+		r := judgeInPlace(demo(), st, restored())
+		g.Expect(r.refusals).To(BeEmpty())
+		g.Expect(strings.Join(r.lines, "\n")).To(And(ContainSubstring("Restored       at 2026-01-02T03:04:05Z"), Not(ContainSubstring("is lost"))))
+		etcd.Annotations[restoredNote] += ".other"
+		g.Expect(strings.Join(judgeInPlace(demo(), st, restored()).lines, "\n")).To(ContainSubstring("is lost"), "When it was another backup this one should be restored")
 	})
 	t.Run("When the storage is in the world the pod that restores should reach it and names, and nothing else", func(t *testing.T) {
 		g := NewWithT(t)

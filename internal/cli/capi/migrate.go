@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -22,7 +21,6 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/hostedcluster/migration"
-	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/patch"
 )
 
@@ -35,6 +33,7 @@ type migrateOptions struct {
 	namespace, operator                         string
 	dryRun, rollback, all, pause, resume, watch bool
 	format                                      output.Format
+	every                                       time.Duration // how often status --watch looks; shorter in tests
 }
 
 func migrateCommand() *cobra.Command {
@@ -59,9 +58,9 @@ nothing prevents it, 2 something does, 1 that could not be determined.`,
 	}
 	fs := cmd.PersistentFlags()
 	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the HostedCluster")
+	fs.StringVar(&o.operator, "operator-namespace", o.operator, "Namespace that the operator was installed in")
 	o.connect.AddFlags(fs)
 	fs = cmd.Flags()
-	fs.StringVar(&o.operator, "operator-namespace", o.operator, "Namespace that the operator was installed in")
 	fs.BoolVar(&o.dryRun, "dry-run", o.dryRun, "Only show what would be migrated, and what prevents it")
 	fs.BoolVar(&o.rollback, "rollback", o.rollback, "Migrate back to standard types")
 	fs.BoolVar(&o.all, "all", o.all, "Migrate all hosted clusters, including future ones")
@@ -214,110 +213,4 @@ func (o *migrateOptions) clusters(ctx context.Context, c client.Client, name str
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	return list.Items, nil
-}
-
-// Status is what migrate status says of a hosted cluster.
-type Status struct {
-	HostedCluster string `json:"hostedCluster"` // namespace/name
-	Types         string `json:"types"`         // Private or Standard
-	// State is NotAsked, Asked, Held, Moving, Moved, RolledBack, LockedByHand or Foreign; Phase is set while Moving.
-	State   string `json:"state"`
-	Phase   string `json:"phase,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-func statusOf(hc *hyperv1.HostedCluster) Status {
-	a := hc.Annotations
-	s := Status{HostedCluster: hc.Namespace + "/" + hc.Name, Types: "Standard", State: "NotAsked"}
-	if a[hyperv1.PrivateCAPITypesAnnotation] == "true" {
-		s.Types = "Private"
-	}
-	c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
-	asked := a[hyperv1.PrivateCAPIMigrateAnnotation] == "true" || a[hyperv1.PrivateCAPIRollbackAnnotation] == "true"
-	scope := a[hyperv1.HostedClusterScopeAnnotation]
-	if c != nil {
-		s.Message = c.Message
-	}
-	switch {
-	case scope != "" && scope != hyperv1.LegacyScope:
-		s.State = "Foreign"
-	case a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" && a[hyperv1.PrivateCAPIMigrationLockAnnotation] == "":
-		s.State = "LockedByHand"
-	case a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true":
-		s.State = "Moving"
-		if c != nil {
-			s.Phase = c.Reason
-		}
-	case c != nil && c.Reason == hyperv1.MigrationHeldReason && (asked || s.Types == "Standard"):
-		s.State = "Held"
-	case asked:
-		s.State = "Asked"
-	case a[hyperv1.PrivateCAPIMigrationFailedAnnotation] != "":
-		s.State = "RolledBack"
-	case c != nil && c.Reason == hyperv1.MigrationCompletedReason:
-		s.State = "Moved"
-	}
-	return s
-}
-
-func statusCommand(o *migrateOptions) *cobra.Command {
-	format := output.Format("")
-	cmd := &cobra.Command{
-		Use:   "status [NAME]",
-		Short: "Show where hosted clusters store their Cluster API objects, and the progress of migrations",
-		Long: `Show for each hosted cluster, or for one, whether it has standard or private types, and the progress of its migration. With --watch, print
-it again whenever something changes, until no migration is in progress.`,
-		Example: `  hypershift capi migrate status
-  hypershift capi migrate status demo -o json
-  hypershift capi migrate status --watch`,
-		Args: cobra.MaximumNArgs(1), SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := o.connect.Client()
-			if err != nil {
-				return err
-			}
-			return o.follow(cmd.Context(), c, cmd.OutOrStdout(), format, strings.Join(args, ""))
-		},
-	}
-	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Keep printing until no migration is in progress")
-	format.AddFlag(cmd)
-	return cmd
-}
-
-// lookEvery is how often --watch looks.
-const lookEvery = 2 * time.Second
-
-func (o *migrateOptions) follow(ctx context.Context, c client.Client, out io.Writer, format output.Format, name string) error {
-	var last []Status
-	return wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
-		clusters, err := o.clusters(ctx, c, name)
-		if err != nil {
-			return false, err
-		}
-		list, moving := []Status{}, false
-		for i := range clusters {
-			s := statusOf(&clusters[i])
-			moving = moving || s.State == "Moving" || s.State == "Asked"
-			list = append(list, s)
-		}
-		if last == nil || !slices.Equal(list, last) {
-			if err := printStatus(out, format, list); err != nil {
-				return false, err
-			}
-			last = list
-		}
-		return !o.watch || !moving, nil
-	})
-}
-
-func printStatus(out io.Writer, format output.Format, list []Status) error {
-	if format != output.Text {
-		return format.Value(out, list)
-	}
-	rows := [][]string{{"HOSTEDCLUSTER", "TYPES", "STATE", "PHASE", "MESSAGE"}}
-	for _, s := range list {
-		rows = append(rows, []string{s.HostedCluster, s.Types, s.State, s.Phase, s.Message})
-	}
-	return output.Table(out, rows)
 }

@@ -7,15 +7,21 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/cli/exit"
+	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/testenv"
 )
@@ -114,15 +120,31 @@ func TestMigrateAsk(t *testing.T) {
 		g.Expect(json.Unmarshal(out.Bytes(), &list)).To(Succeed(), "%s", &out)
 		g.Expect(list).To(ContainElements(Status{HostedCluster: private + "/demo", Types: "Private", State: "Asked"}, Status{HostedCluster: standard + "/demo", Types: "Standard", State: "Asked"}))
 	})
+	t.Run("When the operator has looked at it status should tell what is held from what waits, and --watch end with 2", func(t *testing.T) {
+		g := NewWithT(t)
+		disco, err := discovery.NewDiscoveryClientForConfig(env.Config)
+		g.Expect(err).NotTo(HaveOccurred())
+		key := client.ObjectKey{Namespace: standard, Name: "demo"}
+		_, err = (&migration.Controller{Direct: c, Cached: c, Discovery: disco, Clock: clock.RealClock{}, Namespace: standard}).Reconcile(ctx, ctrl.Request{NamespacedName: key})
+		g.Expect(err).NotTo(HaveOccurred())
+		var out bytes.Buffer
+		o := &migrateOptions{namespace: standard, operator: standard, watch: true, every: time.Millisecond}
+		err = o.follow(ctx, c, &out, output.JSON, "demo")
+		g.Expect(exit.Code(err)).To(Equal(exit.Held))
+		g.Expect(err).To(MatchError(ContainSubstring(standard + "/demo (Held)")))
+		var list []Status
+		g.Expect(json.Unmarshal(out.Bytes(), &list)).To(Succeed(), "%s", &out)
+		g.Expect(list).To(HaveExactElements(And(HaveField("State", stateHeld), HaveField("Message", HavePrefix(migration.Refused)))))
+	})
 	t.Run("When something speaks against a move a dry run should say so, end with 2 and change nothing", func(t *testing.T) {
 		g := NewWithT(t)
 		hc := &hyperv1.HostedCluster{}
 		before := annotations(g, hc, standard, "demo")
 		version := hc.ResourceVersion
 		err := call(ctx, t, env, io.Discard, "migrate", "--operator-namespace", standard, "--dry-run", "-n", standard, "demo")
-		var exit *ExitError
-		g.Expect(errors.As(err, &exit)).To(BeTrue(), "%v", err)
-		g.Expect(exit.Code).To(Equal(ExitRefused))
+		var ended *ExitError
+		g.Expect(errors.As(err, &ended)).To(BeTrue(), "%v", err)
+		g.Expect(ended.Code).To(Equal(ExitRefused))
 		g.Expect(annotations(g, hc, standard, "demo")).To(Equal(before))
 		g.Expect(hc.ResourceVersion).To(Equal(version))
 	})

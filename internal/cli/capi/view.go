@@ -41,14 +41,24 @@ type View struct {
 	upstream             *proxy.Upstream
 	translated, verbatim http.Handler
 	clock                clock.PassiveClock
+	every                time.Duration // how often open watches look whether it is time to ask for the mode again
 
-	mu    sync.Mutex
-	modes map[string]mode
+	mu      sync.Mutex
+	modes   map[string]mode
+	watches map[*watching]bool
+}
+
+// answer is how a namespace stores objects, and the version of the API server's storage when it said so.
+type answer struct {
+	private bool
+	version uint64
 }
 
 type mode struct {
-	private bool
-	until   time.Time
+	answer
+	until time.Time
+	// flipped is the version of the first answer that was different from that before; 0: there was none.
+	flipped uint64
 }
 
 // Upstream connects to the management cluster with all that a kubeconfig may say: certificates, tokens, programs that fetch some,
@@ -89,7 +99,7 @@ func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b
 // NewView asks the management cluster once what it has.
 func NewView(ctx context.Context, upstream *proxy.Upstream, now clock.PassiveClock) (*View, error) {
 	v := &View{
-		upstream: upstream, clock: now, modes: map[string]mode{},
+		upstream: upstream, clock: now, every: modeFor, modes: map[string]mode{}, watches: map[*watching]bool{},
 		translated: proxy.New(proxy.Config{Upstream: upstream}), verbatim: proxy.New(proxy.Config{Upstream: upstream, Verbatim: true}),
 	}
 	code, _, err := v.get(ctx, "/apis/"+translate.Private)
@@ -113,14 +123,17 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if parsed, err := translate.Parse(r.Method, r.URL.EscapedPath(), r.URL.RawQuery); err == nil {
 			switch {
 			case parsed.Namespace != "":
-				private, err := v.private(r.Context(), parsed.Namespace)
-				if err != nil {
-					fail(w, err)
-					return
+				// What is written must not go where objects were a moment ago.
+				m, err := v.mode(r.Context(), parsed.Namespace, parsed.Mapped() && r.Method != http.MethodGet && r.Method != http.MethodHead)
+				switch {
+				case err != nil:
+					fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err)
+				case parsed.Mapped():
+					v.serve(w, r, &parsed, m)
+				default:
+					v.handler(m.private).ServeHTTP(w, r)
 				}
-				if !private {
-					through = v.verbatim
-				}
+				return
 			case parsed.Mapped() && parsed.List && v.mixed(r.Context()):
 				w.Header().Add("Warning", `299 - "objects of namespaces that store them in cluster.x-k8s.io are not shown: name a namespace to see those"`)
 			}
@@ -129,108 +142,132 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	through.ServeHTTP(w, r)
 }
 
-// private tells how a namespace stores its objects: as its HostedControlPlane says, which changes with the commit of a move and not when copies are
-// made; without one, where its Clusters are. Without an answer nothing may be guessed: what is then written would be nobody's.
+func (v *View) handler(private bool) http.Handler {
+	if private {
+		return v.translated
+	}
+	return v.verbatim
+}
+
+// private tells how a namespace stores its objects, or stored them a moment ago.
 func (v *View) private(ctx context.Context, namespace string) (bool, error) {
-	private, err := v.remembered(namespace, func() (bool, error) {
+	m, err := v.mode(ctx, namespace, false)
+	return m.private, err
+}
+
+// mode tells how a namespace stores its objects: as its HostedControlPlane says, which changes with the commit of a move and not when copies are
+// made; without one, where its Clusters are. Without an answer nothing may be guessed: what is then written would be nobody's.
+func (v *View) mode(ctx context.Context, namespace string, anew bool) (mode, error) {
+	m, err := v.remembered(namespace, anew, func() (answer, error) {
 		in := "/namespaces/" + url.PathEscape(namespace)
-		if private, known, err := v.noted(ctx, in); known || err != nil {
-			return private, err
+		if noted, known, err := v.noted(ctx, in); known || err != nil {
+			return noted, err
 		}
-		stored, err := v.any(ctx, translate.Private, in)
+		stored, version, err := v.any(ctx, translate.Private, in)
 		if err != nil {
-			return false, err
+			return answer{}, err
 		}
-		standard, err := v.any(ctx, translate.Standard, in)
+		standard, later, err := v.any(ctx, translate.Standard, in)
 		if err != nil {
-			return false, err
+			return answer{}, err
 		}
 		if stored && standard {
-			return false, errors.New("there are Clusters in both groups, since they are being moved: try again later, or with the right to list hostedcontrolplanes in the namespace")
+			return answer{}, errors.New("there are Clusters in both groups, since they are being moved: try again later, or with the right to list hostedcontrolplanes in the namespace")
 		}
-		return !standard, nil
+		return answer{!standard, max(version, later)}, nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("finding out how namespace %s stores objects of Cluster API: %w", namespace, err)
+		return mode{}, fmt.Errorf("finding out how namespace %s stores objects of Cluster API: %w", namespace, err)
 	}
-	return private, nil
+	return m, nil
 }
 
 // noted is what a namespace's HostedControlPlane says, if there is one and the user may read it.
-func (v *View) noted(ctx context.Context, in string) (private, known bool, err error) {
+func (v *View) noted(ctx context.Context, in string) (found answer, known bool, err error) {
 	code, body, err := v.get(ctx, "/apis/"+hyperv1.GroupVersion.String()+in+"/hostedcontrolplanes?limit=1")
 	if err != nil {
-		return false, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
+		return found, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
 	}
 	if code != http.StatusOK {
-		return false, false, nil
+		return found, false, nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	if err := json.Unmarshal(body, list); err != nil {
-		return false, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
+		return found, false, fmt.Errorf("listing hostedcontrolplanes: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return false, false, nil
+		return found, false, nil
 	}
-	return list.Items[0].Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true", true, nil
+	return answer{list.Items[0].Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true", versionOf(list.ResourceVersion)}, true, nil
 }
 
 // mixed tells whether some namespaces store Clusters in standard groups, as far as the user may know.
 func (v *View) mixed(ctx context.Context) bool {
-	mixed, err := v.remembered("", func() (bool, error) { return v.any(ctx, translate.Standard, "") })
-	return err == nil && mixed
+	m, err := v.remembered("", false, func() (answer, error) {
+		standard, version, err := v.any(ctx, translate.Standard, "")
+		return answer{standard, version}, err
+	})
+	return err == nil && m.private
 }
 
-// remembered asks find, unless it was asked a moment ago. Errors are not remembered.
-func (v *View) remembered(key string, find func() (bool, error)) (bool, error) {
+// remembered asks find, unless it was asked a moment ago and need not be asked anew. Errors are not remembered. Watches of before a flip end.
+func (v *View) remembered(key string, anew bool, find func() (answer, error)) (mode, error) {
 	now := v.clock.Now()
 	v.mu.Lock()
 	got, ok := v.modes[key]
 	v.mu.Unlock()
-	if ok && now.Before(got.until) {
-		return got.private, nil
+	if ok && !anew && now.Before(got.until) {
+		return got, nil
 	}
 	found, err := find()
 	if err != nil {
-		return false, err
+		return mode{}, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	before, known := v.modes[key]
+	if known && found.version > 0 && found.version < before.version {
+		return before, nil // somebody else asked later, and was answered earlier
+	}
+	m := mode{found, now.Add(modeFor), before.flipped}
+	if known && before.private != m.private {
+		m.flipped = found.version
+	}
 	if len(v.modes) >= maxModes {
 		clear(v.modes)
 	}
-	v.modes[key] = mode{found, now.Add(modeFor)}
-	return found, nil
+	v.modes[key] = m
+	v.endFlipped(key)
+	return m, nil
 }
 
-// any tells whether there is a Cluster. A group that is not served has none.
-func (v *View) any(ctx context.Context, group, in string) (bool, error) {
+// any tells whether there is a Cluster, and the version of the list. A group that is not served has none.
+func (v *View) any(ctx context.Context, group, in string) (bool, uint64, error) {
 	code, body, err := v.get(ctx, "/apis/"+group+"/v1beta2"+in+"/clusters?limit=1")
-	var list struct{ Items []json.RawMessage }
+	list := &metav1.PartialObjectMetadataList{}
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("listing clusters.%s: %w", group, err)
+		return false, 0, fmt.Errorf("listing clusters.%s: %w", group, err)
 	case code == http.StatusNotFound:
-		return false, nil
+		return false, 0, nil
 	case code == http.StatusForbidden || code == http.StatusUnauthorized:
-		return false, fmt.Errorf("listing clusters.%s: status %d: this command needs the right to list them in the namespace", group, code)
+		return false, 0, fmt.Errorf("listing clusters.%s: status %d: this command needs the right to list them in the namespace", group, code)
 	case code != http.StatusOK:
-		return false, fmt.Errorf("listing clusters.%s: status %d: try again", group, code)
+		return false, 0, fmt.Errorf("listing clusters.%s: status %d: try again", group, code)
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return false, fmt.Errorf("listing clusters.%s: %w", group, err)
+	if err := json.Unmarshal(body, list); err != nil {
+		return false, 0, fmt.Errorf("listing clusters.%s: %w", group, err)
 	}
-	return len(list.Items) > 0, nil
+	return len(list.Items) > 0, versionOf(list.ResourceVersion), nil
 }
 
-// fail answers as an API server that can't be reached now.
-func fail(w http.ResponseWriter, err error) {
+// fail answers as an API server that can't do what it is asked for.
+func fail(w http.ResponseWriter, code int32, reason metav1.StatusReason, err error) {
 	raw, _ := json.Marshal(metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonServiceUnavailable,
-		Code: http.StatusServiceUnavailable, Message: err.Error(),
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: code, Message: err.Error(),
 	})
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusServiceUnavailable)
+	w.WriteHeader(int(code))
 	_, _ = w.Write(raw) // a client that has gone needs no answer
 }
 

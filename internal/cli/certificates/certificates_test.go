@@ -89,10 +89,39 @@ func TestRotate(t *testing.T) {
 		hc := &hyperv1.HostedCluster{}
 		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
 		g.Expect(hc.Annotations).To(HaveKeyWithValue(pki.RotateBeforeAnnotation, "2026-11-01T12:00:00Z"))
-		_, err = rotate(t.Context(), c, demo, rotation{revoke: true}, noon)
+		g.Expect(hc.Annotations).NotTo(HaveKey(pki.RevokeBeforeAnnotation))
+	})
+	t.Run("When old authorities are revoked it should note when their replacement was asked for, as their successors are not meant", func(t *testing.T) {
+		g := NewWithT(t)
+		c := world(t, map[string]string{pki.RotateBeforeAnnotation: "2026-11-01T12:00:00Z"})
+		said, err := rotate(t.Context(), c, demo, rotation{revoke: true}, noon.Add(3*time.Hour))
 		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(said).To(ContainSubstring("made before 2026-11-01T12:00:00Z, when their replacement was asked for, are trusted no more"))
+		hc := &hyperv1.HostedCluster{}
 		g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
 		g.Expect(hc.Annotations).To(HaveKeyWithValue(pki.RevokeBeforeAnnotation, "2026-11-01T12:00:00Z"))
+	})
+	t.Run("When old authorities are revoked and no replacement was asked for it should say what to do first", func(t *testing.T) {
+		for _, annotations := range []map[string]string{nil, {pki.RotateBeforeAnnotation: "yesterday"}} {
+			g := NewWithT(t)
+			c := world(t, annotations)
+			_, err := rotate(t.Context(), c, demo, rotation{revoke: true}, noon)
+			g.Expect(err).To(MatchError(And(ContainSubstring("run `hypershift rotate authorities demo -n clusters` first"), ContainSubstring("--step forget"))))
+			hc := &hyperv1.HostedCluster{}
+			g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
+			g.Expect(hc.Annotations).NotTo(HaveKey(pki.RevokeBeforeAnnotation))
+		}
+	})
+	t.Run("When authorities are replaced again a time of revocation that is too late should be put right", func(t *testing.T) {
+		for revoked, want := range map[string]string{"2026-10-01T15:00:00Z": "2026-10-01T12:00:00Z", "2026-10-01T12:00:00Z": "2026-10-01T12:00:00Z", "2026-09-01T12:00:00Z": "2026-09-01T12:00:00Z"} {
+			g := NewWithT(t)
+			c := world(t, map[string]string{pki.RotateBeforeAnnotation: "2026-10-01T12:00:00Z", pki.RevokeBeforeAnnotation: revoked})
+			_, err := rotate(t.Context(), c, demo, rotation{}, noon)
+			g.Expect(err).NotTo(HaveOccurred())
+			hc := &hyperv1.HostedCluster{}
+			g.Expect(c.Get(t.Context(), demo, hc)).To(Succeed())
+			g.Expect(hc.Annotations).To(Equal(map[string]string{pki.RotateBeforeAnnotation: "2026-11-01T12:00:00Z", pki.RevokeBeforeAnnotation: want}))
+		}
 	})
 	t.Run("When nodes are given up it should note the time, and ask for no new authorities", func(t *testing.T) {
 		g := NewWithT(t)
@@ -116,6 +145,57 @@ func TestRotate(t *testing.T) {
 		s := &corev1.Secret{}
 		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "clusters-demo", Name: pki.EtcdSigner}, s)).To(Succeed())
 		g.Expect(s.Annotations).To(HaveKeyWithValue(pki.RotationAnnotation, pki.RotationSwitch))
+	})
+	t.Run("When nothing would come of a step it should refuse it and say what would", func(t *testing.T) {
+		for _, tc := range []struct {
+			step, pending string
+			prepared      bool
+			former        int
+			want          string
+		}{
+			{step: pki.RotationForget, want: "authority etcd-signer can't take step forget: no former authority is trusted: take step switch first"},
+			{step: pki.RotationForget, prepared: true, want: "no former authority is trusted"},
+			{step: pki.RotationForget, former: 1},
+			{step: pki.RotationForget, former: 1, prepared: true},
+			{step: pki.RotationForget, former: 1, pending: pki.RotationSwitch, want: "step switch, which was asked for, isn't done yet"},
+			{step: pki.RotationForget, former: 10, pending: pki.RotationSwitch}, // else the switch waits for years
+			{step: pki.RotationPrepare, former: 1},
+			{step: pki.RotationPrepare, prepared: true, want: "it has a successor already: switch is the next step"},
+			{step: pki.RotationPrepare, former: 10, want: "10 former authorities are still trusted: wait until the first of them ends at "},
+			{step: pki.RotationSwitch, former: 1, prepared: true},
+			{step: pki.RotationSwitch, former: 10, want: "end trust in all of them with step forget"},
+			{step: pki.RotationSwitch, former: 10, prepared: true},
+		} {
+			g := NewWithT(t)
+			c := world(t, nil)
+			s := &corev1.Secret{}
+			g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "clusters-demo", Name: pki.EtcdSigner}, s)).To(Succeed())
+			if tc.prepared {
+				s.Data["next.crt"], s.Data["next.key"] = s.Data["ca.crt"], s.Data["ca.key"]
+			}
+			if tc.former > 0 {
+				s.Data["previous.crt"] = bytes.Repeat(s.Data["ca.crt"], tc.former)
+			}
+			if tc.pending != "" {
+				s.Annotations = map[string]string{pki.RotationAnnotation: tc.pending}
+			}
+			g.Expect(c.Update(t.Context(), s)).To(Succeed())
+			_, err := rotate(t.Context(), c, demo, rotation{authority: pki.EtcdSigner, step: tc.step}, noon)
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred(), "%+v", tc)
+				g.Expect(s.Annotations).To(HaveKeyWithValue(pki.RotationAnnotation, tc.step), "%+v", tc)
+				continue
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)), "%+v", tc)
+			g.Expect(s.Annotations[pki.RotationAnnotation]).To(Equal(tc.pending), "%+v", tc)
+		}
+	})
+	t.Run("When the control plane has no such authority it should say what lists them", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := rotate(t.Context(), world(t, nil), demo, rotation{authority: pki.IgnitionCA, step: pki.RotationSwitch}, noon)
+		g.Expect(err).To(MatchError(ContainSubstring("get certificates demo -n clusters --authorities")))
+		g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
 	})
 	t.Run("When nobody makes certificates it should refuse", func(t *testing.T) {
 		_, err := rotate(t.Context(), world(t, map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}), demo, rotation{}, noon)

@@ -196,7 +196,9 @@ func (a *aws) rehearse(ctx context.Context, raw *rawFlags, fs *pflag.FlagSet, o 
 	if trial.InfraID != o.InfraID {
 		return fmt.Errorf("--infra-id %s: HostedCluster %s/%s is there with infrastructure %s, which can't change: give --infra-id %s", o.InfraID, o.Namespace, o.Name, trial.InfraID, trial.InfraID)
 	}
-	o.ReleaseImage = trial.ReleaseImage
+	if !trial.keepsRelease { // as it is read again when the cluster is written
+		o.ReleaseImage = trial.ReleaseImage
+	}
 	if a.iamJSON != "" {
 		return nil
 	}

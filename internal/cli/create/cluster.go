@@ -25,8 +25,8 @@ import (
 
 // Cluster creates the hosted cluster that o describes and, with o.Wait, waits until it can be used. Progress goes to out.
 //
-// It may be called again with the same options at any time, also after it was interrupted: keys and the infrastructure id
-// that exist are kept, everything else is made as o says. The API server refuses changes of what can't change.
+// It may be called again with the same options at any time, also after it was interrupted: keys, the infrastructure id and, if o
+// names none, the release that exist are kept, everything else is made as o says. The API server refuses changes of what can't change.
 func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	p := progress.New(out, o.Clock)
 	kept := keptSecrets(o)
 	objs := Objects(o, g)
-	for _, note := range notHeeded(o, objs) {
+	for _, note := range append(notHeeded(o, objs), o.kept(g)...) {
 		p.Printf("%s", note)
 	}
 	for _, obj := range objs {
@@ -89,10 +89,7 @@ func (o *Options) prepare(ctx context.Context, c client.Client) error {
 		return fmt.Errorf("HostedCluster %s/%s uses platform %s, which can't change: choose another --name, or run `hypershift create cluster %s`",
 			o.Namespace, o.Name, existing.Spec.Platform.Type, platformArg(existing.Spec.Platform.Type))
 	case err == nil:
-		o.existing = existing
-		if existing.Spec.InfraID != "" {
-			o.InfraID = existing.Spec.InfraID
-		}
+		o.keep(existing)
 	}
 	return o.resolveRelease(ctx, func() (client.Client, error) { return c, nil })
 }
@@ -110,6 +107,9 @@ func (o Options) write(ctx context.Context, c client.Client, p *progress.Printer
 	case *hyperv1.NodePool:
 		if o.NodePool.Replicas == 0 && !o.ScalePools {
 			return createOnce(ctx, c, p, obj)
+		}
+		if err := o.keepPoolRelease(ctx, c, p, obj); err != nil {
+			return err
 		}
 	}
 	return apply(ctx, c, p, obj)

@@ -30,7 +30,7 @@ func addClusterFlags(fs *pflag.FlagSet, o *Options, raw *rawFlags) {
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the HostedCluster; it is created when it doesn't exist")
 	fs.StringVar(&o.BaseDomain, "base-domain", o.BaseDomain, "DNS suffix of the cluster's host names")
 	fs.StringVar(&o.BaseDomainPrefix, "base-domain-prefix", o.BaseDomainPrefix, "DNS label before the base domain (default: the cluster's name; \"none\": no label)")
-	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the one that the installation offers)")
+	fs.StringVar(&o.ReleaseImage, "release-image", o.ReleaseImage, "Release image of the cluster (default: the one that it has, and for a new one the one that the installation offers)")
 	fs.StringVar(&o.ReleaseStream, "release-stream", o.ReleaseStream, "Stream of OpenShift releases whose newest release is used, from the public server, if --release-image is not given")
 	fs.StringVar(&raw.pullSecret, "pull-secret", "", "File with registry credentials for the release's images (.dockerconfigjson)")
 	fs.StringVar(&raw.sshKey, "ssh-key", "", "File with the public SSH key that may log in to nodes")

@@ -18,7 +18,11 @@ import (
 
 // Objects returns what makes up a hosted cluster, in the order of creation: what the HostedCluster refers to comes before it.
 func Objects(o Options, g Generated) []client.Object {
-	objs := []client.Object{connect.Namespace(o.Namespace), pullSecret(o, g), encryptionKey(o, g)}
+	objs := []client.Object{connect.Namespace(o.Namespace), pullSecret(o, g)}
+	if o.existing == nil {
+		// A cluster that exists has its keys. Under the name of one that is gone there must be no other, which reads nothing that is encrypted.
+		objs = append(objs, encryptionKey(o, g))
+	}
 	if len(g.SSHPublic) > 0 {
 		objs = append(objs, sshKeySecret(o, g))
 	}
@@ -160,12 +164,13 @@ func (o Options) keepsSSHKey() bool {
 }
 
 // keepDefaults leaves alone what can't change and what nobody asked to: an existing cluster may be of a version with other
-// defaults.
+// defaults, and its keys may have been rotated.
 func (o Options) keepDefaults(hc *hyperv1.HostedCluster) {
 	if o.existing == nil {
 		return
 	}
 	without := slices.DeleteFunc(slices.Clone(hc.Spec.Services), func(s hyperv1.ServicePublishingStrategyMapping) bool { return s.Service == hyperv1.OIDC })
+	hc.Spec.SecretEncryption = o.existing.Spec.SecretEncryption.DeepCopy()
 	if equality.Semantic.DeepEqual(without, o.existing.Spec.Services) {
 		hc.Spec.Services = o.existing.Spec.Services
 	}

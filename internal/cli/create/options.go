@@ -113,6 +113,8 @@ type Options struct {
 	notes []string
 	// existing is the HostedCluster that is created again; nil: it is new.
 	existing *hyperv1.HostedCluster
+	// keepsRelease says that nobody named a release, and ReleaseImage is that of existing.
+	keepsRelease bool
 
 	Wait    bool
 	Timeout time.Duration

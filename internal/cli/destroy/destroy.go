@@ -62,7 +62,8 @@ func NewOptions() Options {
 }
 
 // Cluster destroys a hosted cluster and prints progress to out. It may be called again at any time, also after it was
-// interrupted. A HostedCluster that doesn't exist gives ErrNotFound, unless o.InfraID names what to clean up.
+// interrupted. A HostedCluster that doesn't exist gives ErrNotFound, unless o.InfraID names what to clean up. One that has another infrastructure is
+// refused, and so is an infrastructure that another one has.
 func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if o.Name == "" {
 		return errors.New("--name is required")
@@ -85,11 +86,17 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 		if o.InfraID == "" {
 			return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s: %w; check its name and --namespace, or give --infra-id to clean up what is left of it", key, ErrNotFound))
 		}
+		if err := checkInfra(ctx, c, o, nil); err != nil {
+			return err
+		}
 		if o.Connect.DryRun != connect.NoDryRun {
 			return preview(ctx, o, c, nil, out)
 		}
 		p.Printf("HostedCluster %s is gone; cleaning up for infrastructure %s", key, o.InfraID)
 		return deleteSecrets(ctx, c, p, o.Namespace, o.InfraID)
+	}
+	if err := checkInfra(ctx, c, o, hc); err != nil {
+		return err
 	}
 	if o.InfraID == "" {
 		o.InfraID = hc.Spec.InfraID

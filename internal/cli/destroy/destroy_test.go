@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/cli/connect"
@@ -34,14 +35,16 @@ type fixture struct {
 	key  client.ObjectKey
 	hcp  *hyperv1.HostedControlPlane
 	opts Options
+	// infraID is of this cluster alone: all fixtures are in one management cluster.
+	infraID string
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	env := testenv.Start(t)
 	env.StartControllers(t)
-	f := &fixture{WithWatch: env.Client(t, connect.Scheme()), t: t}
 	namespace := env.Namespace(t)
+	f := &fixture{WithWatch: env.Client(t, connect.Scheme()), t: t, infraID: strings.Replace(namespace, "test", "demo", 1)}
 	f.key = client.ObjectKey{Namespace: namespace, Name: "demo"}
 	f.opts = NewOptions()
 	f.opts.Name, f.opts.Namespace, f.opts.GracePeriod, f.opts.forceWait = f.key.Name, f.key.Namespace, time.Minute, 20*time.Second
@@ -49,7 +52,7 @@ func newFixture(t *testing.T) *fixture {
 	g := NewWithT(t)
 	o := create.NewOptions(hyperv1.LocalPlatform)
 	o.Name, o.Namespace, o.ReleaseImage = "demo", namespace, "registry.example.com/release:1"
-	generated := create.Generated{InfraID: "demo-abcde", EncryptionKey: make([]byte, 32), SSHPublic: []byte("key")}
+	generated := create.Generated{InfraID: f.infraID, EncryptionKey: make([]byte, 32), SSHPublic: []byte("key")}
 	for _, obj := range create.Objects(o, generated) {
 		if obj.GetName() == namespace {
 			continue
@@ -67,7 +70,7 @@ func newFixture(t *testing.T) *fixture {
 	f.hcp = &hyperv1.HostedControlPlane{
 		ObjectMeta: metav1.ObjectMeta{Namespace: plane.Name, Name: "demo", Finalizers: []string{hyperv1.HostedControlPlaneFinalizer}},
 		Spec: hyperv1.HostedControlPlaneSpec{
-			ReleaseImage: "registry.example.com/release:1", InfraID: "demo-abcde", IssuerURL: "https://kubernetes.default.svc",
+			ReleaseImage: "registry.example.com/release:1", InfraID: f.infraID, IssuerURL: "https://kubernetes.default.svc",
 			Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}, PullSecret: corev1.LocalObjectReference{Name: "pull-secret"},
 			SSHKey: corev1.LocalObjectReference{Name: "ssh-key"},
 		},
@@ -230,21 +233,80 @@ func TestDestroy(t *testing.T) {
 		g.Expect(f.Get(t.Context(), client.ObjectKeyFromObject(f.hcp), &hyperv1.HostedControlPlane{})).To(Succeed())
 	})
 
-	t.Run("When there is no such cluster it should say so, and clean up with an infrastructure id", func(t *testing.T) {
+	t.Run("When there is no such cluster it should say so, and clean up with an infrastructure id that none has", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		f := newFixture(t)
+		left := f.secret("left", "gone-abcde")
+		g.Expect(f.Create(t.Context(), left)).To(Succeed())
 		var out bytes.Buffer
 		o := f.opts
 		o.Name = "other"
 		err := cluster(t.Context(), o, f, &out)
 		g.Expect(errors.Is(err, ErrNotFound)).To(BeTrue())
 		g.Expect(err).To(MatchError(ContainSubstring("--infra-id")))
-		o.InfraID = "demo-abcde"
+		o.InfraID = "gone-abcde"
 		g.Expect(cluster(t.Context(), o, f, &out)).To(Succeed())
-		g.Expect(out.String()).To(ContainSubstring("deleted Secret"))
+		g.Expect(strings.Count(out.String(), "deleted Secret")).To(Equal(1))
+		g.Expect(apierrors.IsNotFound(f.Get(t.Context(), client.ObjectKeyFromObject(left), left))).To(BeTrue())
 		f.get(g) // still there
 	})
+}
+
+// secret is one that `create cluster` made for an infrastructure.
+func (f *fixture) secret(name, infraID string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.key.Namespace, Name: name,
+		Labels: map[string]string{create.SafeToDeleteLabel: "true", create.AutoCreatedForLabel: infraID}}}
+}
+
+// Whoever mistypes a name, or is in another namespace, must not destroy what a cluster lives on.
+func TestInfraOfAnother(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		funcs  interceptor.Funcs
+		want   []string
+	}{
+		"When the name is wrong it should name the cluster that has the infrastructure": {
+			change: func(o *Options) { o.Name, o.InfraID = "other", "INFRA" }, want: []string{"infrastructure INFRA", "HostedCluster NS/demo", "it still exists"}},
+		"When the namespace is wrong it should name the cluster that has the infrastructure": {
+			change: func(o *Options) { o.Namespace, o.InfraID = "default", "INFRA" }, want: []string{"infrastructure INFRA", "HostedCluster NS/demo"}},
+		"When the cluster has another infrastructure it should say which": {
+			change: func(o *Options) { o.InfraID = "other-abcde" }, want: []string{"HostedCluster NS/demo has infrastructure INFRA", "--infra-id other-abcde"}},
+		"When nobody may say which cluster has the infrastructure it should say what to do": {
+			change: func(o *Options) { o.Name, o.InfraID = "other", "gone-abcde" },
+			funcs: interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if _, ok := list.(*hyperv1.HostedClusterList); ok {
+					return apierrors.NewForbidden(hyperv1.GroupVersion.WithResource("hostedclusters").GroupResource(), "", nil)
+				}
+				return c.List(ctx, list, opts...)
+			}},
+			want: []string{"forbidden", "list HostedClusters in all namespaces", "kubectl delete secrets -n NS -l", create.AutoCreatedForLabel + "=gone-abcde"}},
+	} {
+		for _, dry := range []connect.DryRun{connect.NoDryRun, connect.DryRunClient} {
+			t.Run(fmt.Sprintf("%s, and change nothing (dry run %q)", name, dry), func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				f := newFixture(t)
+				left := f.secret("left", "gone-abcde")
+				g.Expect(f.Create(t.Context(), left)).To(Succeed())
+				before := f.get(g)
+				tc.change(&f.opts)
+				named := strings.NewReplacer("NS", f.key.Namespace, "INFRA", f.infraID)
+				f.opts.InfraID = named.Replace(f.opts.InfraID)
+				f.opts.Connect.DryRun = dry
+				var out bytes.Buffer
+				err := cluster(t.Context(), f.opts, interceptor.NewClient(f, tc.funcs), &out)
+				for _, want := range tc.want {
+					g.Expect(err).To(MatchError(ContainSubstring(named.Replace(want))))
+				}
+				g.Expect(out.String()).To(BeEmpty())
+				g.Expect(f.get(g)).To(BeComparableTo(before))
+				secrets := &corev1.SecretList{}
+				g.Expect(f.List(t.Context(), secrets, client.InNamespace(f.key.Namespace))).To(Succeed())
+				g.Expect(secrets.Items).To(HaveLen(4))
+			})
+		}
+	}
 }
 
 func TestDestroyInterrupted(t *testing.T) {

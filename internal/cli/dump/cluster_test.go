@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hcp.internal/platform/config"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -137,6 +138,25 @@ func TestCluster(t *testing.T) {
 			}
 			g.Expect(strings.Contains(all, want)).To(BeTrue(), want)
 		}
+	})
+	t.Run("When there is no such hosted cluster it should write what there is, and say so by its exit code", func(t *testing.T) {
+		g := NewWithT(t)
+		o := o
+		o.Name, o.ArtifactDir = "misspelt", t.TempDir()
+		err := Cluster(t.Context(), o, io.Discard)
+		g.Expect(exit.Code(err)).To(Equal(exit.NotFound))
+		g.Expect(err).To(MatchError(And(ContainSubstring("HostedCluster "+ns+"/misspelt doesn't exist"), ContainSubstring("--namespace"))))
+		g.Expect(filepath.Join(o.ArtifactDir, archiveName)).To(BeAnExistingFile())
+	})
+	t.Run("When the time is over it should write what it has read, and say so by its exit code", func(t *testing.T) {
+		g := NewWithT(t)
+		o := o
+		o.Timeout, o.ArtifactDir = time.Nanosecond, t.TempDir()
+		err := Cluster(t.Context(), o, io.Discard)
+		g.Expect(exit.Code(err)).To(Equal(exit.TimedOut), "%v", err)
+		g.Expect(err).To(MatchError(ContainSubstring("--timeout 1ns")))
+		g.Expect(filepath.Join(o.ArtifactDir, archiveName)).To(BeAnExistingFile())
+		g.Expect(filepath.Join(o.ArtifactDir, problemsFile)).To(BeAnExistingFile())
 	})
 	t.Run("When there are secrets in it they should not be written", func(t *testing.T) {
 		NewWithT(t).Expect(strings.Contains(all, secretText)).To(BeFalse())

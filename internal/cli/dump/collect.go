@@ -92,11 +92,16 @@ func listable(lists []*metav1.APIResourceList) []kind {
 func (d *dumper) management(ctx context.Context, o Options) error {
 	hc := &hyperv1.HostedCluster{}
 	if err := d.client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc); err != nil {
-		if !apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err):
+			// What a deletion left behind is worth a dump, too.
+			d.missing = true
+			d.problem("HostedCluster %s/%s doesn't exist", o.Namespace, o.Name)
+		case ctx.Err() != nil: // what was asked for so far is worth an archive
+			d.problem("reading HostedCluster %s/%s: %v", o.Namespace, o.Name, err)
+		default:
 			return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
 		}
-		// What a deletion left behind is worth a dump, too.
-		d.problem("HostedCluster %s/%s doesn't exist", o.Namespace, o.Name)
 	}
 	namespaces := []string{o.Namespace, names.ControlPlaneNamespace(o.Namespace, o.Name), o.OperatorNamespace, install.PackageOperatorNamespace}
 	if o.AgentNamespace != "" {

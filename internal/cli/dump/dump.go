@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/install"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/kube/redact"
@@ -53,7 +54,7 @@ func NewOptions() Options {
 }
 
 // Cluster writes the dump of a hosted cluster to o.ArtifactDir. What can't be read is noted in the dump and doesn't stop
-// the rest; the error at the end says how much that was.
+// the rest. The error at the end says if there is no such HostedCluster, or if the time was over before all was read; the dump is written all the same.
 func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if o.Name == "" {
 		return errors.New("--name is required")
@@ -81,6 +82,7 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if o.Guest {
 		d.guest(ctx, o)
 	}
+	ended := ctx.Err() // of reading: what was read is written, however long that takes
 	if err := d.writeProblems(); err != nil {
 		return err
 	}
@@ -92,6 +94,19 @@ func Cluster(ctx context.Context, o Options, out io.Writer) error {
 		p.Printf("wrote %s", archive)
 	}
 	p.Printf("wrote %d files to %s; %d things could not be read, see %s", len(d.written), o.ArtifactDir, len(d.problems), problemsFile)
+	return d.result(o, ended)
+}
+
+// result is the error of a dump that was written and isn't that of a hosted cluster, or not all of it. ended is why reading ended early, if it did.
+func (d *dumper) result(o Options, ended error) error {
+	switch {
+	case d.missing:
+		return exit.With(exit.NotFound, fmt.Errorf("HostedCluster %s/%s doesn't exist: the dump has what else is there of that name; check --name and --namespace", o.Namespace, o.Name))
+	case errors.Is(ended, context.DeadlineExceeded):
+		return exit.With(exit.TimedOut, fmt.Errorf("the dump isn't complete, see %s: not all could be read within --timeout %s: %w", problemsFile, o.Timeout, ended))
+	case ended != nil:
+		return fmt.Errorf("the dump isn't complete, see %s: %w", problemsFile, ended)
+	}
 	return nil
 }
 
@@ -102,6 +117,7 @@ type dumper struct {
 	client    client.Client
 	clientset kubernetes.Interface
 	kinds     []kind
+	missing   bool // there is no such HostedCluster
 	problems  []string
 	written   []string // paths of files
 }

@@ -37,7 +37,7 @@ func recoverCommand() *cobra.Command {
 
 The HostedCluster is paused and all members are stopped. The member that --from names starts alone and forgets the others. Only when it has served that way are the
 volumes of the others deleted; then all members start, and the others join with its data. Finally, the control plane is restarted. Writes that this member had not
-received are lost: choose the member with the highest revision. You can interrupt the command and run it again.
+received are lost: choose the member with the highest revision. You can interrupt the command and run it again; don't end the pause yourself before it has ended.
 
 While a quorum is ready, the command does nothing: a single failed member is replaced automatically. If no member has its data any more, restore a backup.`,
 		Example: `  kubectl -n clusters-demo get pods -l app=etcd

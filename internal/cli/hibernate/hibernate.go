@@ -55,6 +55,9 @@ type times struct {
 
 func (t times) asked() bool { return t.sleep != "" || t.wake != "" || t.zone != "" }
 
+// unscheduled is said of a cluster whose schedule is removed.
+const unscheduled = "has no schedule any more"
+
 // order is what a command writes and says.
 type order struct {
 	annotations map[string]any
@@ -65,6 +68,9 @@ type order struct {
 
 // order is that of the flags. A new schedule ends what was ordered before.
 func (t times) order(u until, now time.Time) (order, error) {
+	if t.none && !t.asked() && u == (until{}) {
+		return order{annotations: map[string]any{pause.ScheduleAnnotation: nil}, said: unscheduled}, nil
+	}
 	if !t.asked() {
 		value, err := u.value(now)
 		if err != nil {
@@ -73,6 +79,10 @@ func (t times) order(u until, now time.Time) (order, error) {
 		o := order{annotations: map[string]any{hyperv1.HibernateAnnotation: value}, said: "goes to sleep; `hypershift wake` wakes it", sleeps: true}
 		if value != "true" {
 			o.said = "goes to sleep, and wakes at " + value
+		}
+		if t.none {
+			o.annotations[pause.ScheduleAnnotation] = nil
+			o.said = unscheduled + ", " + o.said
 		}
 		return o, nil
 	}
@@ -122,9 +132,6 @@ one that is put to sleep by hand sleeps until it is woken by hand, or until the 
   hypershift hibernate demo --sleep "0 20 * * 1-5" --wake "0 7 * * 1-5" --time-zone Europe/Berlin
   hypershift hibernate demo --no-schedule`,
 		func(_ map[string]string, now time.Time) (order, error) {
-			if t.none && !t.asked() && u == (until{}) {
-				return order{annotations: map[string]any{pause.ScheduleAnnotation: nil}, said: "has no schedule any more"}, nil
-			}
 			return t.order(u, now)
 		})
 	f := cmd.Flags()
@@ -133,7 +140,7 @@ one that is put to sleep by hand sleeps until it is woken by hand, or until the 
 	f.StringVar(&t.sleep, "sleep", "", "When it falls asleep by schedule: five fields of cron (minute, hour, day of month, month, day of week)")
 	f.StringVar(&t.wake, "wake", "", "When it wakes by schedule, as for --sleep")
 	f.StringVar(&t.zone, "time-zone", "", "Whose clocks the schedule goes by, such as Europe/Berlin (default UTC)")
-	f.BoolVar(&t.none, "no-schedule", false, "Remove the schedule; a cluster that sleeps by schedule wakes")
+	f.BoolVar(&t.none, "no-schedule", false, "Remove the schedule; a cluster that sleeps by schedule wakes, unless --for or --until is given")
 	return cmd
 }
 

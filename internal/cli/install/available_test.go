@@ -1,6 +1,7 @@
 package install
 
 import (
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,4 +79,86 @@ func TestSignaturePolicy(t *testing.T) {
 			"another policy starts the Pods anew")
 	}
 	g.Expect(with("").policies).To(BeEmpty())
+}
+
+func TestTrustBundle(t *testing.T) {
+	g := NewWithT(t)
+	with := func(bundle string) (d []*appsv1.Deployment, namespaces []string) {
+		for _, obj := range Resources(resources(func(o *Options) {
+			o.PackageOperator, o.TrustBundle, o.RegistryOverride = true, []byte(bundle), map[string]string{"quay.io": "mirror.example.com/quay", "a": "b"}
+		})) {
+			switch obj := obj.(type) {
+			case *appsv1.Deployment:
+				d = append(d, obj)
+			case *corev1.ConfigMap:
+				if obj.Name == trustBundleName {
+					g.Expect(obj.Data).To(Equal(map[string]string{trustBundleKey: bundle}))
+					namespaces = append(namespaces, obj.Namespace)
+				}
+			}
+		}
+		return d, namespaces
+	}
+	got, namespaces := with("a")
+	other, _ := with("b")
+	g.Expect(namespaces).To(ConsistOf(DefaultNamespace, PackageOperatorNamespace))
+	g.Expect(got).To(HaveLen(2))
+	for i, d := range got {
+		pod := d.Spec.Template
+		g.Expect(pod.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "SSL_CERT_DIR", Value: certificateFolders}), d.Name)
+		g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", trustBundleFolder)), d.Name)
+		g.Expect(pod.Spec.Volumes).To(ContainElement(HaveField("Name", trustBundleVolume)), d.Name)
+		g.Expect(pod.Annotations[trustBundleHash]).NotTo(Equal(other[i].Spec.Template.Annotations[trustBundleHash]), "other certificates start the Pods anew")
+		g.Expect(pod.Spec.Containers[0].Args).To(ContainElement(HaveSuffix("-overrides=a=b,quay.io=mirror.example.com/quay")), d.Name)
+	}
+	got, namespaces = with("")
+	g.Expect(namespaces).To(BeEmpty())
+	for _, d := range got {
+		g.Expect(d.Spec.Template.Annotations).NotTo(HaveKey(trustBundleHash))
+	}
+}
+
+func TestTrustBundleInChart(t *testing.T) {
+	g := NewWithT(t)
+	files, err := Chart(resources(func(o *Options) { o.TrustBundle = []byte("a") }))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, name := range []string{"operator", packageManagerName} {
+		text := string(files["templates/deployment-"+name+".yaml"])
+		g.Expect(text).To(MatchRegexp(`(?m)^( *)annotations:\n +`+regexp.QuoteMeta(trustBundleHash)+`: \S+\n *\{\{- with \.Values\.imageSignaturePolicy \}\}\n +`+
+			regexp.QuoteMeta(signaturePolicyHash)+`: .*\n *\{\{- end \}\}\n`), "there are annotations without a policy, too")
+		g.Expect(text).To(ContainSubstring("-overrides=%s"), name)
+	}
+	g.Expect(files).To(HaveKey("templates/configmap-" + trustBundleName + "-in-" + PackageOperatorNamespace + ".yaml"))
+}
+
+func TestAwaited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		want   []string
+	}{
+		"When the operator is all that is installed it should wait for that": {func(*Options) {}, []string{"operator"}},
+		"When other programs are installed it should wait for them, too": {func(o *Options) {
+			o.PackageOperator, o.SharedIngress, o.ExternalDNS.Provider = true, true, dnsAWS
+		}, []string{"operator", "package-operator-manager", "router", "external-dns"}},
+		"When there are only definitions it should wait for nobody": {func(o *Options) { o.Scope = ScopeCRDs }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := resources(tc.change)
+			var got []string
+			for _, d := range awaited(o) {
+				got = append(got, d.key.Name)
+				g.Expect(Resources(o)).To(ContainElement(And(BeAssignableToTypeOf(&appsv1.Deployment{}), HaveField("Name", d.key.Name), HaveField("Namespace", d.key.Namespace),
+					HaveField("Spec.Selector.MatchLabels", map[string]string(d.labels)))))
+			}
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestExternalDNSPulls(t *testing.T) {
+	g := NewWithT(t)
+	o := resources(func(o *Options) { o.PullSecret, o.ExternalDNS.Provider = []byte("{}"), dnsAWS })
+	g.Expect(Resources(o)).To(ContainElement(And(BeAssignableToTypeOf(&corev1.ServiceAccount{}), HaveField("Name", externalDNSName),
+		HaveField("ImagePullSecrets", []corev1.LocalObjectReference{{Name: pullSecretName}}))), "it comes from the registry that the operator comes from")
 }

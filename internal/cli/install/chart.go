@@ -68,10 +68,12 @@ var chartBlocks = []struct {
 	{regexp.MustCompile(`(?m)^( *)- name: PLATFORMS_INSTALLED\n *value: ` + chartPlatforms + `\n`),
 		"$1{{- if .Values.platforms }}\n$1- name: PLATFORMS_INSTALLED\n$1  value: {{ join \",\" .Values.platforms | quote }}\n$1{{- end }}\n"},
 	{regexp.MustCompile(`(?m)^( *)- name: ` + chartEnv + `\n(?: *value: .*\n)?`), "$1{{- range .Values.extraEnv }}\n$1- {{ toJson . }}\n$1{{- end }}\n"},
-	{regexp.MustCompile(`(?m)^( *)- --registry-overrides=` + chartOverrides + `=` + chartOverrides + `\n`),
+	{regexp.MustCompile(`(?m)^( *)- --(registry|image-prefix)-overrides=` + chartOverrides + `=` + chartOverrides + `\n`),
 		"$1{{- $$pairs := list }}\n$1{{- range $$from, $$to := .Values.registryOverrides }}{{ $$pairs = append $$pairs (printf \"%s=%s\" $$from $$to) }}{{ end }}\n" +
-			"$1{{- with $$pairs }}\n$1- {{ printf \"--registry-overrides=%s\" (join \",\" .) | quote }}\n$1{{- end }}\n"},
-	// What makes a Pod heed the policy of signatures. The hash is that of requireSignatures.
+			"$1{{- with $$pairs }}\n$1- {{ printf \"--${2}-overrides=%s\" (join \",\" .) | quote }}\n$1{{- end }}\n"},
+	// What makes a Pod heed the policy of signatures. The hash is that of requireSignatures; that of certificates, which are no value, stands before it if there are any.
+	{regexp.MustCompile(`(?m)^( *)annotations:\n( *` + regexp.QuoteMeta(trustBundleHash) + `: .*\n) *` + regexp.QuoteMeta(signaturePolicyHash) + `: .*\n`),
+		"${1}annotations:\n$2$1{{- with .Values.imageSignaturePolicy }}\n$1  " + signaturePolicyHash + ": {{ toYaml . | sha256sum | trunc 16 | quote }}\n$1{{- end }}\n"},
 	{regexp.MustCompile(`(?m)^( *)annotations:\n *` + regexp.QuoteMeta(signaturePolicyHash) + `: .*\n`),
 		"$1{{- with .Values.imageSignaturePolicy }}\n${1}annotations:\n$1  " + signaturePolicyHash + ": {{ toYaml . | sha256sum | trunc 16 | quote }}\n$1{{- end }}\n"},
 	{regexp.MustCompile(`(?m)^( *)(- --image-signature-policy=.*\n)`), withSignatures},

@@ -35,7 +35,7 @@ Hosted clusters keep running meanwhile.`,
   hypershift install render --hypershift-image registry.example.com/hypershift/operator:1.0 > install.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := files.load(&o); err != nil {
+			if err := files.load(cmd.ErrOrStderr(), &o); err != nil {
 				return err
 			}
 			return Run(cmd.Context(), o, cmd.OutOrStdout())
@@ -73,7 +73,7 @@ func renderCommand(o *Options, files *fileFlags) *cobra.Command {
 			if r.Template && cmd.Flags().Changed("outputs") {
 				return errors.New("--template always holds everything: leave out --outputs")
 			}
-			if err := files.load(o); err != nil {
+			if err := files.load(cmd.ErrOrStderr(), o); err != nil {
 				return err
 			}
 			access := outputfile.AsBefore

@@ -20,13 +20,6 @@ import (
 	"hcp.internal/platform/internal/kube/memorylimit"
 )
 
-const (
-	// trustBundleFolder is where the operator finds certificates that it trusts besides those of its image.
-	trustBundleFolder = "/etc/hypershift/trusted-ca"
-	// certificateFolders are those that programs in Go look into; naming folders doesn't take away the image's own file.
-	certificateFolders = "/etc/ssl/certs:" + trustBundleFolder
-)
-
 // operatorUID is the user id of the operator where the management cluster assigns none.
 const operatorUID = 1001
 
@@ -36,6 +29,7 @@ func deployments(o Options) []client.Object {
 	addAWS(&operator.Spec.Template.Spec, o)
 	addAzure(&operator.Spec.Template, o)
 	requireSignatures(o, &operator.Spec.Template)
+	trust(o, &operator.Spec.Template)
 	if !o.capi.Private {
 		return []client.Object{operator}
 	}
@@ -92,24 +86,16 @@ func deployment(o Options) *appsv1.Deployment {
 	}
 }
 
-// volumes are the release cache and certificates; the root file system is read-only.
+// volumes are the release cache and certificates of metrics; the root file system is read-only.
 func volumes(o Options) []corev1.Volume {
 	list := []corev1.Volume{{Name: "tmp-dir", VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("1Gi"))},
 	}}}
-	if len(o.TrustBundle) > 0 {
-		list = append(list, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: trustBundleName}},
-		}})
-	}
 	return append(list, o.Metrics.volumes()...)
 }
 
 func mounts(o Options) []corev1.VolumeMount {
 	list := []corev1.VolumeMount{{Name: "tmp-dir", MountPath: "/tmp"}}
-	if len(o.TrustBundle) > 0 {
-		list = append(list, corev1.VolumeMount{Name: "trusted-ca", MountPath: trustBundleFolder, ReadOnly: true})
-	}
 	return append(list, o.Metrics.mounts()...)
 }
 
@@ -204,14 +190,19 @@ func operatorArgs(o Options) []string {
 	if o.CIDebugOutput {
 		args = append(args, "--enable-ci-debug-output=true")
 	}
-	if len(o.RegistryOverride) > 0 {
-		var pairs []string
-		for _, from := range slices.Sorted(maps.Keys(o.RegistryOverride)) {
-			pairs = append(pairs, from+"="+o.RegistryOverride[from])
-		}
-		args = append(args, "--registry-overrides="+strings.Join(pairs, ","))
+	return append(args, o.overrides("--registry-overrides")...)
+}
+
+// overrides is a flag with the prefixes of images to replace, nothing when there are none.
+func (o Options) overrides(flag string) []string {
+	if len(o.RegistryOverride) == 0 {
+		return nil
 	}
-	return args
+	var pairs []string
+	for _, from := range slices.Sorted(maps.Keys(o.RegistryOverride)) {
+		pairs = append(pairs, from+"="+o.RegistryOverride[from])
+	}
+	return []string{flag + "=" + strings.Join(pairs, ",")}
 }
 
 func operatorEnv(o Options) []corev1.EnvVar {
@@ -248,9 +239,6 @@ func operatorEnv(o Options) []corev1.EnvVar {
 	}
 	env = append(env, o.Monitoring.env()...)
 	env = append(env, o.Managed.env()...)
-	if len(o.TrustBundle) > 0 {
-		env = append(env, corev1.EnvVar{Name: "SSL_CERT_DIR", Value: certificateFolders})
-	}
 	for _, name := range slices.Sorted(maps.Keys(o.ImageEnv)) {
 		env = append(env, corev1.EnvVar{Name: name, Value: o.ImageEnv[name]})
 	}

@@ -108,6 +108,9 @@ func externalDNS(o Options) []client.Object {
 	if d.RoleARN != "" {
 		sa.Annotations = map[string]string{"eks.amazonaws.com/role-arn": d.RoleARN}
 	}
+	if len(o.PullSecret) > 0 {
+		sa.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
+	}
 	objs = append(objs, sa,
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: externalDNSName}, Rules: []rbacv1.PolicyRule{
 			rule(group(""), "endpoints,nodes,pods,services", read),

@@ -3,6 +3,9 @@ package install
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -32,9 +35,9 @@ func addFlags(fs *pflag.FlagSet, o *Options, files *fileFlags) {
 	fs.StringVarP(&o.Namespace, "namespace", "n", o.Namespace, "Namespace of the operator")
 	fs.StringVar(&o.Image, "hypershift-image", o.Image, "Image that contains the operator")
 	fs.StringVar((*string)(&o.ImagePullPolicy), "image-pull-policy", string(o.ImagePullPolicy), "When the operator's image is pulled: Always, IfNotPresent or Never")
-	fs.StringVar(&files.imageRefs, "image-refs", "", "File with an ImageStream whose tags name images to use instead of the default ones")
+	fs.StringVar(&files.imageRefs, "image-refs", "", "File with an ImageStream whose tags name images of the operator, of external-dns, and of Cluster API in hosted clusters, to use instead of the default ones")
 	fs.StringVar(&files.pullSecret, "pull-secret", "", "File with registry credentials for the operator's image (.dockerconfigjson)")
-	fs.StringVar(&files.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the operator trusts besides those of its image")
+	fs.StringVar(&files.trustBundle, "additional-trust-bundle", "", "File with PEM certificates that the operators trust besides those of their image")
 	fs.StringVar(&files.signaturePolicy, "image-signature-policy", "", "File with the keys of which one must have signed images of releases and packages, by registry")
 	fs.BoolVar(&o.Development, "development", o.Development, "Install without an operator Pod, to run the operator outside the cluster")
 	fs.BoolVar(&o.TechPreview, "tech-preview-no-upgrade", o.TechPreview, "Install the tech-preview APIs and features; such an installation can't be upgraded")
@@ -109,8 +112,8 @@ func addRefusedFlags(fs *pflag.FlagSet, r *refuse.Flags) {
 		"scale-from-zero-secret", "scale-from-zero-secret-key")
 }
 
-// load reads the files that the flags name, and refuses what this version doesn't have. All problems are reported at once.
-func (f *fileFlags) load(o *Options) error {
+// load reads the files that the flags name, and refuses what this version doesn't have. All problems are reported at once; what has no effect is told on warn.
+func (f *fileFlags) load(warn io.Writer, o *Options) error {
 	errs := []error{f.refused.Check(f.flags)}
 	if o.AWS.Private, o.Azure.Private = f.private == "AWS", f.private == "Azure"; !o.AWS.Private && !o.Azure.Private && f.private != "None" {
 		errs = append(errs, fmt.Errorf("--private-platform %q: this version supports AWS, Azure and None", f.private))
@@ -155,6 +158,11 @@ func (f *fileFlags) load(o *Options) error {
 		images, err := readImageRefs(f.imageRefs)
 		errs = append(errs, err)
 		o.useImageRefs(images)
+		for _, tag := range slices.Sorted(maps.Keys(images)) {
+			if why := withoutEffect[tag].why; why != "" {
+				fmt.Fprintf(warn, "--image-refs %s: tag %s has no effect: %s\n", f.imageRefs, tag, why)
+			}
+		}
 	}
 	o.Platforms = splitList(f.platforms)
 	return errors.Join(errs...)

@@ -32,7 +32,7 @@ with the checks that hypershift install makes, and hypershift uninstall removes 
   helm test hypershift --namespace hypershift`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := files.load(o); err != nil {
+			if err := files.load(cmd.ErrOrStderr(), o); err != nil {
 				return err
 			}
 			if o.Image == "" {

@@ -6,7 +6,7 @@ const (
 	roleName            = "hypershift-operator"       // Role, ClusterRole and their bindings
 	prometheusRoleName  = "prometheus"                // Role of the Prometheus that reads the operator's metrics
 	metricsReaderName   = "hypershift-metrics-reader" // ClusterRole of those who read the operators' metrics, and its binding
-	trustBundleName     = "user-ca-bundle"            // ConfigMap with certificates that the operator trusts
+	trustBundleName     = "user-ca-bundle"            // ConfigMap with certificates that the operators trust
 	trustBundleKey      = "ca-bundle.crt"
 	pullSecretName      = "pull-secret" // of the operator's own image
 	leaderElectionLease = "hypershift-operator-leader-elect"

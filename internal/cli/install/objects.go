@@ -75,13 +75,8 @@ func Resources(o Options) []client.Object {
 	if len(o.PullSecret) > 0 {
 		objs = append(objs, pullSecret(o))
 	}
-	if len(o.TrustBundle) > 0 {
-		objs = append(objs, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: trustBundleName, Namespace: o.Namespace},
-			Data:       map[string]string{trustBundleKey: string(o.TrustBundle)},
-		})
-	}
-	objs = append(objs, signaturePolicy(o, o.Namespace)...)
+	objs = append(objs, trustBundle(o).objects(o.Namespace)...)
+	objs = append(objs, signaturePolicy(o).objects(o.Namespace)...)
 	objs = append(objs, awsObjects(o)...)
 	objs = append(objs, azureObjects(o)...)
 	objs = append(objs, serviceAccount(o))

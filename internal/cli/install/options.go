@@ -69,7 +69,7 @@ type Options struct {
 	OperatorEnv      map[string]string // more environment variables of the operator
 	ImageEnv         map[string]string // the operator's variables that name images
 	SignaturePolicy  []byte            // which images of releases and packages need which signatures; see internal/oci/signature
-	TrustBundle      []byte            // PEM certificates that the operator trusts besides those of its image
+	TrustBundle      []byte            // PEM certificates that the operators trust besides those of their image
 	WithoutProviders bool              // leave out the definitions of infrastructure providers that are not ours: who makes machines on a cloud installs them
 	Platforms        []string          // platforms whose APIs are installed and whose clusters are taken; empty: all but Local
 	EgressBlock      []string          // CIDRs that Pods of control planes may not call

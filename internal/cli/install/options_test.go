@@ -57,6 +57,10 @@ func TestFlags(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(`{"auths":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	konnectivity := filepath.Join(t.TempDir(), "image-refs.yaml")
+	if err := os.WriteFile(konnectivity, []byte("kind: ImageStream\nspec: {tags: [{name: apiserver-network-proxy, from: {name: registry.example.com/konnectivity:1}}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	broken := filepath.Join(t.TempDir(), "broken.json")
 	if err := os.WriteFile(broken, []byte(`hunter2`), 0o600); err != nil {
 		t.Fatal(err)
@@ -98,6 +102,12 @@ func TestFlags(t *testing.T) {
 			args: []string{"render", "--hypershift-image", "r/i:1", "--private-platform", "AWS", "--aws-private-secret", "s", "--aws-private-region", "eu-west-1", "--outputs", "resources"}, want: "--private-platform=AWS"},
 		"When images are named by tags it should use them": {
 			args: []string{"render", "--image-refs", "testdata/image-refs.yaml", "--outputs", "resources"}, want: "image: registry.example.com/hypershift/operator:2.0"},
+		"When an image of Cluster API is named it should tell the operator": {
+			args: []string{"render", "--image-refs", "testdata/image-refs.yaml", "--outputs", "resources"}, want: "- name: IMAGE_CLUSTER_API\n          value: registry.example.com/capi:1"},
+		"When a published tag has no effect it should be taken": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--image-refs", konnectivity, "--outputs", "resources"}, want: "- name: IMAGE_KONNECTIVITY"},
+		"When a published tag has no effect it should say what to do instead": {
+			args: []string{"render", "--hypershift-image", "r/i:1", "--image-refs", konnectivity, "--outputs", "resources"}, want: "tag apiserver-network-proxy has no effect: the tunnel to nodes belongs to the release"},
 		"When a tag is unknown it should list the tags": {
 			args: []string{"render", "--image-refs", secret, "--outputs", "resources"}, want: "must be ImageStream", fail: true},
 		"When flags stand behind helm it should take them": {

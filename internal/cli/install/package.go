@@ -25,7 +25,7 @@ the operator. Packages lock their images, so --hypershift-image needs a digest.`
   kubectl package build package-operator --tag registry.example.com/hypershift/package-operator:1.0 --push`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := files.load(o); err != nil {
+			if err := files.load(cmd.ErrOrStderr(), o); err != nil {
 				return err
 			}
 			if err := writePackage(o.Image, dir); err != nil {

@@ -59,7 +59,8 @@ func packageOperator(o Options) []client.Object {
 		account.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecretName}}
 	}
 	objs = append(objs, account)
-	objs = append(objs, signaturePolicy(o, PackageOperatorNamespace)...)
+	objs = append(objs, trustBundle(o).objects(PackageOperatorNamespace)...)
+	objs = append(objs, signaturePolicy(o).objects(PackageOperatorNamespace)...)
 	objs = append(objs, packageOperatorRBAC()...)
 	policy, binding := config.ConnectorPolicy()
 	objs = append(objs, policy, binding)
@@ -127,6 +128,7 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 		},
 	}
 	requireSignatures(o, &d.Spec.Template)
+	trust(o, &d.Spec.Template)
 	return d
 }
 
@@ -135,7 +137,8 @@ func packageOperatorDeployment(o Options) *appsv1.Deployment {
 const packageOperatorMemory = "1Gi"
 
 func packageOperatorContainer(o Options) corev1.Container {
-	c := pod.Container(o.Image, packageManagerName, 10, 6, append([]string{"--enable-leader-election"}, o.Metrics.args()...)...)
+	args := append([]string{"--enable-leader-election"}, o.overrides("--image-prefix-overrides")...)
+	c := pod.Container(o.Image, packageManagerName, 10, 6, append(args, o.Metrics.args()...)...)
 	c.ImagePullPolicy = o.ImagePullPolicy
 	// The connectors to hosted clusters run from the same image.
 	c.Env = append(c.Env, corev1.EnvVar{Name: "PKO_REMOTE_PHASE_MANAGER_IMAGE", Value: o.Image})

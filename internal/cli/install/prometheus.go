@@ -120,7 +120,7 @@ needs list and watch for pods in all namespaces. Pass --prometheus-namespace to 
   hypershift install prometheus --namespace operators --package-operator --alert-runbook-url https://example.com/docs/alerts --output-dir monitoring`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := files.load(o); err != nil {
+			if err := files.load(cmd.ErrOrStderr(), o); err != nil {
 				return err
 			}
 			if err := writePrometheus(*o, dir); err != nil {

@@ -116,19 +116,42 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 			return err
 		}
 	}
-	if o.WaitAvailable && o.Scope != ScopeCRDs {
-		if err := waitAvailable(ctx, c, p, client.ObjectKey{Namespace: o.Namespace, Name: operatorName}, operatorLabels()); err != nil {
-			return err
-		}
-		if o.PackageOperator {
-			key := client.ObjectKey{Namespace: PackageOperatorNamespace, Name: packageManagerName}
-			if err := waitAvailable(ctx, c, p, key, packageOperatorLabels()); err != nil {
+	if o.WaitAvailable {
+		for _, d := range awaited(o) {
+			if err := waitAvailable(ctx, c, p, d.key, d.labels); err != nil {
 				return err
 			}
 		}
 	}
 	p.Printf("installed")
 	return nil
+}
+
+// awaitedDeployment is one that has to be available before an installation is, with the labels of its Pods.
+type awaitedDeployment struct {
+	key    client.ObjectKey
+	labels client.MatchingLabels
+}
+
+// awaited are the Deployments without which hosted clusters can't be made or reached.
+func awaited(o Options) (list []awaitedDeployment) {
+	if o.Scope == ScopeCRDs {
+		return nil
+	}
+	add := func(namespace, name string, labels map[string]string) {
+		list = append(list, awaitedDeployment{client.ObjectKey{Namespace: namespace, Name: name}, labels})
+	}
+	add(o.Namespace, operatorName, operatorLabels())
+	if o.PackageOperator {
+		add(PackageOperatorNamespace, packageManagerName, packageOperatorLabels())
+	}
+	if o.SharedIngress {
+		add(SharedIngressNamespace, sharedIngressName, sharedIngressLabels())
+	}
+	if o.ExternalDNS.Provider != "" {
+		add(o.Namespace, externalDNSName, externalDNSLabels())
+	}
+	return list
 }
 
 // settleCAPI decides between private and standard types by what is in the management cluster.

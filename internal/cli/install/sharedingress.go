@@ -1,6 +1,8 @@
 package install
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -14,6 +16,7 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/memorylimit"
+	"hcp.internal/platform/internal/sharedingress"
 )
 
 const (
@@ -107,8 +110,8 @@ func sharedIngressDeployment(o Options, meta metav1.ObjectMeta) *appsv1.Deployme
 		Replicas: ptr.To[int32](2), RevisionHistoryLimit: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: sharedIngressLabels()},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: sharedIngressLabels()}, Spec: corev1.PodSpec{
 			ServiceAccountName: sharedIngressName, PriorityClassName: operatorPriorityClass, SecurityContext: podSecurity(o), Containers: []corev1.Container{c},
-			// Longer than its connections may go on.
-			TerminationGracePeriodSeconds: ptr.To[int64](45),
+			// Longer than it may take by itself.
+			TerminationGracePeriodSeconds: ptr.To(int64((sharedingress.DefaultLimits().Stop() + 5*time.Second).Seconds())),
 			TopologySpreadConstraints:     []corev1.TopologySpreadConstraint{spread(corev1.LabelTopologyZone), spread(corev1.LabelHostname)},
 		}},
 	}}

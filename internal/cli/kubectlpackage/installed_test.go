@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -231,6 +232,23 @@ func TestInstalled(t *testing.T) {
 		g.Expect(w.Client.Get(t.Context(), key, p)).To(Succeed())
 		g.Expect(p.Spec.Paused).To(BeFalse())
 		g.Expect(p.Annotations).NotTo(HaveKey(v1alpha1.PauseMessageAnnotation))
+		// The kubeconfig's context names the namespace, and it isn't "default".
+		config, err := clientcmd.LoadFromFile(w.kubeconfig)
+		g.Expect(err).NotTo(HaveOccurred())
+		config.Contexts[config.CurrentContext].Namespace = w.shop
+		there := w
+		there.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+		g.Expect(clientcmd.WriteToFile(*config, there.kubeconfig)).To(Succeed())
+		for _, verb := range []string{"pause", "unpause"} {
+			out, said, err := there.split(t, verb, "package/web")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out).To(BeEmpty(), "as published")
+			g.Expect(said).To(Equal("using namespace " + w.shop + ", that of the kubeconfig's context; --namespace names another\n"))
+			g.Expect(w.Client.Get(t.Context(), key, p)).To(Succeed())
+			g.Expect(p.Spec.Paused).To(Equal(verb == "pause"))
+		}
+		g.Expect(there.run(t, "rollout", "pause", "package", "web")).To(Equal("package " + w.shop + "/web paused\n"))
+		g.Expect(there.run(t, "rollout", "resume", "package", "web")).To(Equal("package " + w.shop + "/web resumed\n"))
 		w.golden(t, "rollout-pause.txt", "rollout", "pause", "clusterpackage/"+w.site, "--message", "for the night")
 		w.golden(t, "rollout-resume.txt", "rollout", "resume", "clusterpackage/"+w.site)
 		w.golden(t, "pause-missing.txt", "pause", "package/none", "-n", w.shop)

@@ -14,6 +14,7 @@ import (
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/packages/engine/scope"
 )
 
 // pauseTime is how long pause and unpause wait for the package to follow.
@@ -32,36 +33,64 @@ func (o *Options) pause(paused bool) *cobra.Command {
 		Example: fmt.Sprintf("  kubectl package %s package/my-app -n default", verb),
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.setPaused(cmd.Context(), args, namespace, message, paused, dry)
+			of, err := o.pausable(args, namespace)
+			if err != nil {
+				return err
+			}
+			if namespace == "" && of.key.Namespace != "" {
+				// Not on standard output, which is as published: empty.
+				fmt.Fprintf(cmd.ErrOrStderr(), "using namespace %s, that of the kubeconfig's context; --namespace names another\n", of.key.Namespace)
+			}
+			return o.setPaused(cmd.Context(), of, message, paused, dry)
 		},
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", pausableHelp)
 	cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused; has no effect on unpause")
 	dry.AddFlag(cmd)
 	return cmd
 }
 
-func (o *Options) setPaused(ctx context.Context, args []string, namespace, message string, paused bool, dry connect.DryRun) error {
-	kind, name, err := resource(args)
+const pausableHelp = "Namespace of the package (default: the one of the kubeconfig's context)"
+
+// pausable is a package that is paused, or goes on.
+type pausable struct {
+	kind  string // as it was written
+	key   client.ObjectKey
+	scope scope.Scope
+}
+
+// String names it as messages do: "package shop/web", "clusterpackage/web".
+func (p pausable) String() string {
+	if p.key.Namespace == "" {
+		return p.kind + "/" + p.key.Name
+	}
+	return p.kind + " " + p.key.String()
+}
+
+// pausable is the package that arguments name. An empty namespace becomes the context's where there is one.
+func (o *Options) pausable(args []string, namespace string) (pausable, error) {
+	kind, _, err := resource(args)
 	if err != nil {
-		return err
+		return pausable{}, err
 	}
-	s, isPackage, ok := scopeOf(kind)
-	if !ok || !isPackage {
-		return fmt.Errorf("invalid resource name: expected `clusterpackage`/`package`, got `%s`", kind)
+	if _, isPackage, _ := scopeOf(kind); !isPackage {
+		return pausable{}, fmt.Errorf("invalid resource name: expected `clusterpackage`/`package`, got `%s`", kind)
 	}
-	if s.IsCluster() {
-		namespace = ""
-	}
+	kind, name, _, err := o.target(args, &namespace)
+	s, _, _ := scopeOf(kind)
+	return pausable{kind: kind, key: client.ObjectKey{Namespace: namespace, Name: name}, scope: s}, err
+}
+
+func (o *Options) setPaused(ctx context.Context, of pausable, message string, paused bool, dry connect.DryRun) error {
 	flags := o.flags
 	flags.DryRun = dry
 	plain, err := flags.Client()
 	if err != nil {
 		return err
 	}
-	c := s.Client(plain)
+	c := of.scope.Client(plain)
 	p := &v1alpha1.Package{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, p); err != nil {
+	if err := c.Get(ctx, of.key, p); err != nil {
 		return fmt.Errorf("getting package object: %w", err)
 	}
 	// Going on gives the field up: who keeps false owns it, and a rollout that pauses all packages is refused here.
@@ -94,7 +123,7 @@ func (o *Options) setPaused(ctx context.Context, args []string, namespace, messa
 		return conditions.IsTrue(p.Status.Conditions, want) && (paused || !conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionPaused)), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %s %s to be %s: %w", kind, name, want, err)
+		return fmt.Errorf("waiting for %s to be %s: %w", of, want, err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package kubectlpackage
 
 import (
+	"cmp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,6 +19,7 @@ func TestProgress(t *testing.T) {
 	rolledOut := []metav1.Condition{condition(v1alpha1.ConditionProgressing, "False", generation), condition(v1alpha1.ConditionAvailable, "True", generation)}
 	for name, tc := range map[string]struct {
 		list   []metav1.Condition
+		kind   string // objectdeployment by default
 		paused bool
 		line   string
 		done   bool
@@ -26,6 +28,13 @@ func TestProgress(t *testing.T) {
 		"When nothing was said yet it should wait": {line: "waiting for the rollout to begin"},
 		"When all was rolled out it should be over": {
 			list: rolledOut, line: "objectdeployment web successfully rolled out, revision 2", done: true},
+		"When a package was unpacked and rolled out it should be over": {
+			kind: packages, list: append(rolledOut[:2:2], condition(v1alpha1.ConditionUnpacked, "True", generation)),
+			line: "package web successfully rolled out, revision 2", done: true},
+		"When a package was changed and only what it was before is unpacked it should wait": {
+			kind: packages, list: append(rolledOut[:2:2], condition(v1alpha1.ConditionUnpacked, "True", generation-1)), line: "waiting for the image to be unpacked"},
+		"When nothing of a package was unpacked yet it should wait": {
+			kind: clusterPackages, list: rolledOut, line: "waiting for the image to be unpacked"},
 		"When it is paused it should be held": {
 			list: append(rolledOut[:2:2], condition(v1alpha1.ConditionPaused, "True", generation)), paused: true, held: "`kubectl package unpause` resumes it"},
 		"When its pause was ended and its newest revision is still paused it should wait": {
@@ -46,7 +55,8 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			line, done, err := observed{kind: "objectdeployment", name: "web", generation: generation, revision: 2, paused: tc.paused, conditions: tc.list}.progress()
+			kind := cmp.Or(tc.kind, "objectdeployment")
+			line, done, err := observed{kind: kind, name: "web", unpacks: tc.kind != "", generation: generation, revision: 2, paused: tc.paused, conditions: tc.list}.progress()
 			g.Expect(line).To(Equal(tc.line))
 			g.Expect(done).To(Equal(tc.done))
 			if tc.held == "" {

@@ -217,15 +217,18 @@ func (o *Options) rolloutPause(paused bool) *cobra.Command {
 		Short:   fleet.Short,
 		Example: fmt.Sprintf("  kubectl package rollout %s package/my-app -n default\n  kubectl package rollout %s hostedclusterpackage/addon", verb, verb),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.setPaused(cmd.Context(), args, namespace, message, paused, dry); err != nil {
+			of, err := o.pausable(args, namespace)
+			if err != nil {
 				return err
 			}
-			kind, name, err := resource(args)
-			fmt.Fprintf(cmd.OutOrStdout(), "%s/%s %sd%s\n", kind, name, verb, dry.Suffix())
-			return err
+			if err := o.setPaused(cmd.Context(), of, message, paused, dry); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s %sd%s\n", of, verb, dry.Suffix())
+			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "default", "Namespace of the package")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", pausableHelp)
 	dry.AddFlag(cmd)
 	if paused {
 		cmd.Flags().StringVarP(&message, "message", "m", "", "Why it is paused")
@@ -305,7 +308,7 @@ func progressOf(ctx context.Context, c client.Client, kind string, key client.Ob
 	_, isPackage, _ := scopeOf(kind)
 	p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
 	var err error
-	state, seen := rolloutState{}, observed{kind: kind, name: key.Name}
+	state, seen := rolloutState{}, observed{kind: kind, name: key.Name, unpacks: isPackage}
 	if isPackage {
 		err = c.Get(ctx, key, p)
 		seen.generation, seen.paused, seen.conditions, seen.revision, state.status = p.Generation, p.Spec.Paused, p.Status.Conditions, p.Status.Revision, p.Status
@@ -325,6 +328,7 @@ type observed struct {
 	kind, name           string
 	generation, revision int64
 	paused               bool // in its spec
+	unpacks              bool // it is a package, which comes from an image
 	conditions           []metav1.Condition
 }
 
@@ -349,6 +353,9 @@ func (o observed) progress() (line string, done bool, err error) {
 	case isPaused:
 		// The pause was ended in the spec, and the newest revision follows.
 		return "waiting until the pause is over", false, nil
+	case o.unpacks && (progressing != nil || available != nil) && current(v1alpha1.ConditionUnpacked) == nil:
+		// The rest is about what was unpacked before.
+		return "waiting for the image to be unpacked", false, nil
 	case progressing == nil || available == nil:
 		return "waiting for the rollout to begin", false, nil
 	case progressing.Status == metav1.ConditionFalse && available.Status == metav1.ConditionTrue:

@@ -15,6 +15,8 @@ type plan struct {
 	refusals []string
 	// clusters are HostedClusters and NodePools to destroy, packages those objects of the package operator that nobody else deletes.
 	clusters, packages []object
+	// moreClusters and morePackages say that there are more of a kind of them than was read.
+	moreClusters, morePackages bool
 	// programs stop first: what they look after must not be made again while it goes.
 	programs, objects, crds, namespaces []object
 	// converted are definitions of others that need our operator's conversion, and are to do without.
@@ -38,6 +40,9 @@ func isCluster(k kind) bool {
 	return k.crd.Name == "hostedclusters."+hyperv1.GroupVersion.Group || k.crd.Name == "nodepools."+hyperv1.GroupVersion.Group
 }
 
+// cameSince is the remedy for what is there although all of its kind were deleted.
+const cameSince = "they came while the others were deleted, or were too many for one run: stop whoever makes them, for example GitOps, and run it again"
+
 func isPackage(k kind) bool { return k.group == packagesv1.GroupVersion.Group }
 
 // planFor decides what goes. It never takes a program away from objects that wait for it: a refusal is in the plan for each kind of them, unless
@@ -56,8 +61,12 @@ func planFor(obs observed, o Options) plan {
 			continue
 		case isCluster(k):
 			p.clusters = append(p.clusters, k.instances...)
-			if !o.DestroyClusters {
+			p.moreClusters = p.moreClusters || k.more
+			switch {
+			case !o.DestroyClusters:
 				p.refuse(k, "destroy them first (hypershift destroy cluster …), or add --destroy-hosted-clusters")
+			case o.after:
+				p.refuse(k, cameSince)
 			}
 		case isPackage(k):
 			p.planPackages(k, o)
@@ -110,8 +119,12 @@ func (p *plan) planPackages(k kind, o Options) {
 			p.packages = append(p.packages, obj)
 		}
 	}
-	if !o.DeletePackages {
+	p.morePackages = p.morePackages || k.more
+	switch {
+	case !o.DeletePackages:
 		p.refuse(k, "delete them first, or add --delete-packages, which removes what they installed, too")
+	case o.after:
+		p.refuse(k, cameSince)
 	}
 }
 

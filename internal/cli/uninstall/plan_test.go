@@ -75,6 +75,20 @@ func TestPlan(t *testing.T) {
 				g.Expect(p.clusters).To(HaveExactElements(HaveField("Kind", "HostedCluster"), HaveField("Kind", "NodePool")))
 			},
 		},
+		"When hosted clusters are there after all were destroyed it should refuse": {
+			obs: installation(demo),
+			o:   Options{DestroyClusters: true, after: true},
+			check: func(g Gomega, p plan) {
+				g.Expect(p.refusals).To(HaveExactElements(And(HavePrefix("1 HostedCluster (clusters/demo): "), HaveSuffix(cameSince))))
+			},
+		},
+		"When packages are there after all were deleted it should refuse": {
+			obs: installation(packages),
+			o:   Options{DeletePackages: true, after: true},
+			check: func(g Gomega, p plan) {
+				g.Expect(p.refusals).To(HaveExactElements(And(HavePrefix("1 Package (web/web): "), HaveSuffix(cameSince))))
+			},
+		},
 		"When there is a package it should refuse": {
 			obs: installation(packages, sets),
 			check: func(g Gomega, p plan) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,9 @@ type Options struct {
 	Timeout                         time.Duration // in all; 0: no limit
 
 	Clock clock.WithTicker // nil: the real one
+
+	// after says that what stands in the way was deleted already: what is there now came since, and is refused.
+	after bool
 }
 
 // NewOptions returns the defaults.
@@ -72,10 +76,11 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err := first(ctx, c, p, o, todo); err != nil {
 		return err
 	}
-	// What stood before us is gone; what it left behind decides about the rest.
+	// What stood before us is gone; what it left behind, and what came meanwhile, decides about the rest.
 	if obs, err = observe(ctx, c, o.Namespace); err != nil {
 		return err
 	}
+	o.after = true
 	if todo = planFor(obs, o); len(todo.refusals) > 0 {
 		return fmt.Errorf("stopped before the operators went: %s", todo.refusals[0])
 	}
@@ -111,6 +116,9 @@ func say(out io.Writer, p plan) {
 			goes = append(goes, obj.String())
 		}
 	}
+	if p.moreClusters || p.morePackages {
+		goes = append(goes, fmt.Sprintf("more of the kinds of which %d are listed", maxInstances))
+	}
 	section("These would go, in this order:", append(goes, p.goes...))
 	section("These stay:", p.kept)
 	section("These stand in the way:", p.refusals)
@@ -120,20 +128,23 @@ func say(out io.Writer, p plan) {
 func first(ctx context.Context, c client.Client, p *progress.Printer, o Options, todo plan) error {
 	if o.DestroyClusters {
 		// Clusters take packages of theirs along. NodePools go with their cluster, but those without one have to be told.
-		if err := deleteAll(ctx, c, p, todo.clusters); err != nil {
+		if err := deletePages(ctx, c, p, o, todo, func(todo plan) ([]object, bool) { return todo.clusters, todo.moreClusters }); err != nil {
 			return err
 		}
 	}
 	if !o.DeletePackages {
 		return nil
 	}
-	if err := deleteAll(ctx, c, p, todo.packages); err != nil {
+	if err := deletePages(ctx, c, p, o, todo, func(todo plan) ([]object, bool) { return todo.packages, todo.morePackages }); err != nil {
 		return err
 	}
 	return p.Until(ctx, "the packages' objects to go", func(ctx context.Context) (progress.State, error) {
 		obs, err := observe(ctx, c, o.Namespace)
 		if err != nil {
 			return progress.State{}, err
+		}
+		if len(planFor(obs, o).packages) > 0 {
+			return progress.Done(), nil // somebody makes them: waiting doesn't help, and who looks next refuses them
 		}
 		for _, k := range obs.kinds {
 			if isPackage(k) && len(k.instances) > 0 {
@@ -142,6 +153,34 @@ func first(ctx context.Context, c client.Client, p *progress.Printer, o Options,
 		}
 		return progress.Done(), nil
 	})
+}
+
+// maxPages bounds how often first looks for more of a kind than one look shows.
+const maxPages = 100
+
+// deletePages deletes what pick takes from the plan, and looks again as long as there was more than one look showed. What is there again once it
+// was deleted stays: who makes it would make it once more.
+func deletePages(ctx context.Context, c client.Client, p *progress.Printer, o Options, todo plan, pick func(plan) (objs []object, more bool)) error {
+	deleted := map[string]bool{}
+	for range maxPages {
+		objs, more := pick(todo)
+		objs = slices.DeleteFunc(slices.Clone(objs), func(obj object) bool { return deleted[obj.String()] })
+		if err := deleteAll(ctx, c, p, objs); err != nil {
+			return err
+		}
+		if !more || len(objs) == 0 {
+			return nil
+		}
+		for _, obj := range objs {
+			deleted[obj.String()] = true
+		}
+		obs, err := observe(ctx, c, o.Namespace)
+		if err != nil {
+			return err
+		}
+		todo = planFor(obs, o)
+	}
+	return nil
 }
 
 // deleteAll deletes objects, all at once, and waits until they are gone.

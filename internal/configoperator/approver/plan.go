@@ -262,7 +262,8 @@ func machineIsNew(c *candidate) *Decision {
 	case c.machine.Node != "":
 		return wait(ReasonMachineHasNode, "Machine %s has joined already", c.machine.Name)
 	case c.now.Sub(c.machine.Created) > joinWindow:
-		return wait(ReasonMachineTooOld, "Machine %s was created more than %s ago", c.machine.Name, joinWindow)
+		return wait(ReasonMachineTooOld, "Machine %s was created more than %s ago: delete the Machine so that it is replaced, or, if this request is from that machine, "+
+			"approve it with kubectl certificate approve", c.machine.Name, joinWindow)
 	}
 	return nil
 }

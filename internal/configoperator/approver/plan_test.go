@@ -287,3 +287,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestRemedies(t *testing.T) {
+	t.Run("When a machine is too old, as after a long pause, it should say what lets it join", func(t *testing.T) {
+		old := machine("w-1", func(m *Machine) { m.Created = noon.Add(-joinWindow - time.Second) })
+		NewWithT(t).Expect(decide(asBootstrapper(), Facts{Machines: []Machine{old}}, noon).Message).To(Equal(
+			"Machine w-1 was created more than 2h0m0s ago: delete the Machine so that it is replaced, or, if this request is from that machine, approve it with kubectl certificate approve"))
+	})
+}

@@ -11,6 +11,9 @@
 // A node that isn't ready counts as if it were under way, so that an upgrade stops when nodes don't come back from it. While the NodePool or its HostedCluster is
 // paused, nodes under way finish, with their drains, and no other one is begun.
 //
+// A drain that has lasted for spec.nodeDrainTimeout of the NodePool counts as over, with the pods that are left, as Cluster API does with Machines. How long that
+// is comes with the MachineSet.
+//
 // What nodes report is their word only. A node can say that it is done or degraded, which concerns itself; it can't make
 // another one drain, and the number of nodes under way never exceeds the limit, whatever they say.
 package inplace
@@ -38,7 +41,7 @@ const (
 	maxPods = 1000
 	// maxReason bounds what a node says about itself.
 	maxReason = 256
-	// maxNamed is how many pods a message names.
+	// maxNamed is how many pods, nodes or machines a message names.
 	maxNamed = 3
 
 	annotationPrefix = "machineconfiguration.openshift.io/"
@@ -49,7 +52,9 @@ const (
 	desiredDrain     = annotationPrefix + "desiredDrain"
 	lastAppliedDrain = annotationPrefix + "lastAppliedDrain"
 	// drainBlocked is what forbids the drain of a node, by the drainer.
-	drainBlocked   = "hypershift.openshift.io/drain-blocked"
+	drainBlocked = "hypershift.openshift.io/drain-blocked"
+	// drainStarted is since when a node drains and for what, by the drainer: TIME DESIREDDRAIN. It goes when the drain ends.
+	drainStarted   = "hypershift.openshift.io/drain-started"
 	stateDone      = "Done"
 	stateDegraded  = "Degraded"
 	drainPrefix    = "drain-"

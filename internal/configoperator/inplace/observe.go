@@ -28,7 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, set *clusterv1.MachineSet) (wo
 		Target:  set.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation],
 		Current: set.Annotations[hyperv1.NodePoolCurrentConfigVersionAnnotation],
 		True:    annotation(set, hyperv1.NodePoolUpgradeInProgressTrueAnnotation), False: annotation(set, hyperv1.NodePoolUpgradeInProgressFalseAnnotation),
-		Pods: map[string]corev1.PodPhase{},
+		Pods: map[string]corev1.PodPhase{}, DrainTimeout: drainTimeout(set),
 	}}
 	if w.MaxUnavailable, _ = strconv.Atoi(set.Annotations[hyperv1.NodePoolMaxUnavailableAnnotation]); w.MaxUnavailable < 1 {
 		w.MaxUnavailable = 1

@@ -66,6 +66,8 @@ type Observed struct {
 	// Held says why no other node is to be begun; empty: nothing holds. HeldFor is when that ends by itself; 0: a change ends it.
 	Held    string
 	HeldFor time.Duration
+	// DrainTimeout is how long a drain may last; 0: for ever.
+	DrainTimeout time.Duration
 }
 
 // Plan says what to do. The zero Plan does nothing.
@@ -109,20 +111,27 @@ func planFor(obs Observed) Plan {
 		}
 	}
 	if plan.False == nil {
-		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d%s", total, done, blocked(obs)+unready(obs)+held(obs))
+		plan.True = say("Upgrade in progress. Total Nodes: %d. Upgraded: %d%s", total, done, blocked(obs)+unready(obs)+outside(obs)+held(obs))
 		plan.SetDesired = pick(obs)
 	}
 	plan.CreatePods, plan.DeletePods = pods(obs, plan.SetDesired)
 	return plan
 }
 
-// blocked names the nodes on which nothing can be done as long as pods may not leave.
+// blocked names the nodes on which nothing can be done as long as pods may not leave, and what ends that.
 func blocked(obs Observed) string {
 	text := ""
 	for _, m := range obs.Machines {
 		if m.Blocked != "" && !m.Leaving && m.desired() == obs.Target {
 			text += fmt.Sprintf("; Node %s can't be drained: %s", m.Node, m.Blocked)
 		}
+	}
+	switch {
+	case text == "":
+	case obs.DrainTimeout > 0:
+		text += fmt.Sprintf("; a node that has drained for %s (spec.nodeDrainTimeout) is changed with the pods that are left", obs.DrainTimeout)
+	default:
+		text += "; make the pods satisfy their PodDisruptionBudgets (more replicas, or another budget), or limit the wait with spec.nodeDrainTimeout of the NodePool"
 	}
 	return text
 }
@@ -135,13 +144,29 @@ func unready(obs Observed) string {
 			list = append(list, "Node "+m.Node)
 		}
 	}
+	return some("; not ready: ", list)
+}
+
+// outside names the machines that have yet to join: the change isn't complete before their nodes tell what they have.
+func outside(obs Observed) string {
+	var list []string
+	for _, m := range obs.Machines {
+		if m.Node == "" && !m.Leaving {
+			list = append(list, "Machine "+m.Name)
+		}
+	}
+	return some("; not joined yet: ", list)
+}
+
+// some is a list with what is before it, and at most maxNamed of its entries; nothing for none.
+func some(before string, list []string) string {
 	if len(list) == 0 {
 		return ""
 	}
 	if more := len(list) - maxNamed; more > 0 {
 		list = append(list[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
-	return "; not ready: " + strings.Join(list, ", ")
+	return before + strings.Join(list, ", ")
 }
 
 func held(obs Observed) string {

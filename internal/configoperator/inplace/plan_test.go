@@ -47,13 +47,17 @@ func TestPlan(t *testing.T) {
 		"When a node is degraded it should stop and say so": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v1", Desired: "v2", State: stateDegraded, Reason: "disk full"}, at("b", "", "", "")),
 			Plan{CreatePods: []string{"a"}, Objects: true, False: ptr.To("Node a in nodepool degraded: disk full"), Recheck: poll}},
 		"When pods may not leave it should say which": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v1", Desired: "v2", State: "Working", Blocked: "pod x/web may not be evicted"}),
-			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; Node a can't be drained: pod x/web may not be evicted"), Recheck: poll}},
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; Node a can't be drained: pod x/web may not be evicted; make the pods satisfy their PodDisruptionBudgets (more replicas, or another budget), or limit the wait with spec.nodeDrainTimeout of the NodePool"), Recheck: poll}},
+		"When pods may not leave and the wait is limited it should say when it ends": {with(observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v1", Desired: "v2", State: "Working", Blocked: "pod x/web may not be evicted"}), func(o *Observed) { o.DrainTimeout = 5 * time.Minute }),
+			Plan{CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0; Node a can't be drained: pod x/web may not be evicted; a node that has drained for 5m0s (spec.nodeDrainTimeout) is changed with the pods that are left"), Recheck: poll}},
 		"When all are done it should be complete":                   {observed(at("a", "v2", "v2", stateDone)), Plan{Mark: []string{"a"}, Complete: true}},
 		"When a machine was made with the target it counts as done": {observed(Machine{Name: "a", Node: "a", Ready: true, Born: "v2", Version: "1.36.3"}), Plan{Complete: true}},
 		"When nobody knows what a machine was made with it should be told the target": {observed(Machine{Name: "a", Node: "a", Ready: true}),
 			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 0"), Recheck: poll}},
 		"When an old machine has yet to join it should not be complete": {observed(at("a", "v2", "v2", stateDone), Machine{Name: "b", Born: "v1"}),
-			Plan{Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 1"), Recheck: poll}},
+			Plan{Mark: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 1. Upgraded: 1; not joined yet: Machine b"), Recheck: poll}},
+		"When many machines have yet to join it should name some": {with(observed(Machine{Name: "d"}, Machine{Name: "c"}, Machine{Name: "b"}, Machine{Name: "a"}, Machine{Name: "e", Leaving: true}), func(o *Observed) { o.Version = "" }),
+			Plan{Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 0. Upgraded: 0; not joined yet: Machine a, Machine b, Machine c, and 1 more"), Recheck: poll}},
 		"When a machine is leaving it should not be waited for": {observed(at("a", "v2", "v2", stateDone), Machine{Name: "b", Node: "b", Born: "v1", Leaving: true}), Plan{Mark: []string{"a"}, Complete: true}},
 		"When the target changed under way it should tell the same node": {observed(at("a", "v1", "v1.5", "Working"), at("b", "", "", "")),
 			Plan{SetDesired: []string{"a"}, CreatePods: []string{"a"}, Objects: true, True: ptr.To("Upgrade in progress. Total Nodes: 2. Upgraded: 0"), Recheck: poll}},
@@ -180,4 +184,24 @@ func TestDrain(t *testing.T) {
 	g.Expect(evictable(pod(func(p *corev1.Pod) { p.Namespace, p.Name = "pool-upgrade", daemonPrefix+"n" }), "n", true, now)).To(BeFalse())
 	g.Expect(evictable(deleted, "n", true, now)).To(BeTrue(), "on a node that answers it is waited for")
 	g.Expect(evictable(deleted, "n", false, now)).To(BeFalse())
+}
+
+func TestSince(t *testing.T) {
+	began := noon.Add(-time.Hour)
+	note := func(when time.Time, what string) map[string]string {
+		return map[string]string{desiredDrain: "drain-v2", drainStarted: when.Format(time.RFC3339) + " " + what}
+	}
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        time.Time
+	}{
+		"When a drain was noted it should have begun then":           {note(began, "drain-v2"), began},
+		"When another drain was noted it should begin now":           {note(began, "drain-v1"), noon},
+		"When the note is of the future it should begin now":         {note(noon.Add(time.Second), "drain-v2"), noon},
+		"When nothing is noted it should begin now":                  {map[string]string{desiredDrain: "drain-v2"}, noon},
+		"When the note is garbage it should begin now":               {map[string]string{desiredDrain: "drain-v2", drainStarted: "drain-v2"}, noon},
+		"When a node asks for spaces its note should be its own yet": {map[string]string{desiredDrain: "drain-a b", drainStarted: began.Format(time.RFC3339) + " drain-a b"}, began},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(since(tc.annotations, noon)).To(BeTemporally("==", tc.want)) })
+	}
 }

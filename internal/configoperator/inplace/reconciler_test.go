@@ -1,6 +1,8 @@
 package inplace
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -11,12 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hold"
@@ -271,7 +275,18 @@ func TestDrainer(t *testing.T) {
 	g.Expect(pass(p.client)).To(Succeed())
 	g.Expect(p.node(t, 0).ResourceVersion).To(Equal(before), "When nothing has changed it should only ask again")
 
+	other := budget.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.set.Namespace, Name: "other"}
+	g.Expect(p.client.Create(t.Context(), other)).To(Succeed())
+	g.Expect(pass(p.client)).To(Succeed(), "When the API answers an eviction with an error the drain should go on")
+	g.Expect(p.node(t, 0).Annotations).To(HaveKeyWithValue(drainBlocked, "pod "+p.set.Namespace+"/web may not be evicted because several PodDisruptionBudgets select it: other, web"))
+	g.Expect(p.client.Delete(t.Context(), other)).To(Succeed())
 	g.Expect(p.client.Delete(t.Context(), budget)).To(Succeed())
+	forbids := interceptor.NewClient(p.client, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New("a webhook's text"))
+	}})
+	g.Expect(pass(forbids)).To(Succeed())
+	g.Expect(p.node(t, 0).Annotations).To(HaveKeyWithValue(drainBlocked, "pod "+p.set.Namespace+"/web may not be evicted because the hosted cluster's API refuses it (403 Forbidden)"))
 	g.Eventually(func() string {
 		g.Expect(pass(p.client)).To(Succeed())
 		return p.node(t, 0).Annotations[lastAppliedDrain]

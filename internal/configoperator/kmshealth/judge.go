@@ -31,9 +31,9 @@ const (
 	Away
 )
 
-// judge makes the condition of the answers about plugins, nil when there are none; and says when to look again. wanted: the spec asks for a plugin, which the
-// configuration has some seconds later.
-func judge(plugins []string, answers []Answer, wanted bool, generation int64) (c *metav1.Condition, after time.Duration) {
+// judge makes the condition of what servers say of plugins, nil when there are none of these; and says when to look again. A plugin that one server misses is
+// away, whatever others say; and all is well only when every server says so. wanted: the spec asks for a plugin, which the configuration has some seconds later.
+func judge(plugins []string, servers []answered, wanted bool, generation int64) (c *metav1.Condition, after time.Duration) {
 	switch {
 	case len(plugins) == 0 && wanted:
 		return nil, sooner
@@ -41,18 +41,26 @@ func judge(plugins []string, answers []Answer, wanted bool, generation int64) (c
 		return nil, unused
 	}
 	var away []string
+	silent := len(servers) == 0
 	for i, name := range plugins {
-		if answers[i] == Away {
-			away = append(away, where(name))
+		var pods []string
+		for _, s := range servers {
+			if s.answers[i] == Away {
+				pods = append(pods, s.pod)
+			}
+			silent = silent || s.answers[i] == Nothing
+		}
+		if len(pods) > 0 {
+			away = append(away, where(name, pods))
 		}
 	}
 	switch {
 	case len(away) > 0:
 		slices.Sort(away)
 		said := conditions.False(encryption.KeysAvailable, encryption.KeysAwayReason, fmt.Sprintf(
-			"%s: what kube-apiserver has read before can be read, Secrets can't be written, and a kube-apiserver that starts does not get ready", strings.Join(slices.Compact(away), "; ")))
+			"%s: what these servers have read before they can read, Secrets they can't write, and a kube-apiserver that starts without its plugin does not get ready", strings.Join(slices.Compact(away), "; ")))
 		c, after = &said, sooner
-	case slices.Contains(answers, Nothing):
+	case silent:
 		said := conditions.Unknown(encryption.KeysAvailable, hyperv1.StatusUnknownReason, "kube-apiserver does not say whether the plugins answer")
 		c, after = &said, sooner
 	default:
@@ -64,9 +72,13 @@ func judge(plugins []string, answers []Answer, wanted bool, generation int64) (c
 }
 
 // where says what does not answer, and where to look.
-func where(name string) string {
-	if encryption.IsOurs(name) {
-		return "key " + name + " may not be had: see container kms-plugin in the pods of kube-apiserver"
+func where(name string, pods []string) string {
+	in := "pod " + pods[0]
+	if len(pods) > 1 {
+		in = "pods " + strings.Join(pods, ", ")
 	}
-	return "key " + name + " may not be had: see its plugin's container in the pods of kube-apiserver, and the service behind it"
+	if encryption.IsOurs(name) {
+		return fmt.Sprintf("key %s may not be had: see container kms-plugin in %s", name, in)
+	}
+	return fmt.Sprintf("key %s may not be had: see its plugin's container in %s, and the service behind it", name, in)
 }

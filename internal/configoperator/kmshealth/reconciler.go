@@ -21,6 +21,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/hcpconditions"
 	"hcp.internal/platform/internal/configoperator/hold"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 )
 
@@ -37,21 +38,22 @@ const (
 	maxPlugins = encryption.MaxKeys
 )
 
-// Probe asks kube-apiserver about a plugin, by its place in the configuration.
-type Probe func(ctx context.Context, plugin int) Answer
+// Probe asks the kube-apiserver at host, https://ADDRESS:PORT, about a plugin, by its place in the configuration.
+type Probe func(ctx context.Context, host string, plugin int) Answer
 
-// Ask makes a Probe of the health checks of an API server. Only the code of its answer counts.
+// Ask makes a Probe of the health checks of API servers that know the client of cfg, each at an address of its own. Only the code of an answer counts.
 func Ask(cfg *rest.Config) (Probe, error) {
 	cfg = rest.CopyConfig(cfg)
+	cfg.ServerName = names.KubeAPIServer // addresses of pods are in no certificate
 	cfg.APIPath, cfg.GroupVersion = "/", &schema.GroupVersion{}
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 	cfg.Timeout = timeout
-	c, err := rest.RESTClientFor(cfg)
+	shared, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("building a client for health checks: %w", err)
 	}
 	// Not livez: it leaves these checks out by itself.
-	ask := func(ctx context.Context, check string) (a Answer, known bool) {
+	ask := func(ctx context.Context, c rest.Interface, check string) (a Answer, known bool) {
 		err := c.Get().AbsPath("readyz", check).MaxRetries(0).Do(ctx).Error()
 		var answer apierrors.APIStatus
 		switch {
@@ -64,11 +66,17 @@ func Ask(cfg *rest.Config) (Probe, error) {
 		}
 		return Nothing, true
 	}
-	return func(ctx context.Context, plugin int) Answer {
-		if a, known := ask(ctx, encryption.HealthCheck(plugin)); known {
+	return func(ctx context.Context, host string, plugin int) Answer {
+		one := rest.CopyConfig(cfg)
+		one.Host = host
+		c, err := rest.RESTClientForConfigAndClient(one, shared)
+		if err != nil {
+			return Nothing // it is no address
+		}
+		if a, known := ask(ctx, c, encryption.HealthCheck(plugin)); known {
 			return a
 		}
-		a, _ := ask(ctx, encryption.HealthChecks) // of all together: when it fails, it may be another one
+		a, _ := ask(ctx, c, encryption.HealthChecks) // of all together: when it fails, it may be another one
 		return a
 	}, nil
 }
@@ -82,7 +90,7 @@ type Reconciler struct {
 	Hold hold.Func
 }
 
-// Reconcile asks once about each plugin.
+// Reconcile asks each server once about each plugin.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	hcp, done, err := hold.Begin(ctx, r.Management, req, r.Hold, r.Clock.Now())
 	if hcp == nil {
@@ -96,12 +104,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	plugins := live.Plugins[:min(len(live.Plugins), maxPlugins)]
-	answers := make([]Answer, len(plugins))
-	for i := range plugins {
-		answers[i] = r.Probe(ctx, i)
+	servers, err := r.ask(ctx, hcp.Namespace, len(plugins))
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	wanted := encryption.FormOf(hcp) == encryption.InPlugin || hcp.Spec.SecretEncryption.Type == hyperv1.KMS
-	condition, after := judge(plugins, answers, wanted, hcp.Generation)
+	condition, after := judge(plugins, servers, wanted, hcp.Generation)
 	return ctrl.Result{RequeueAfter: wait.Jitter(after, jitter)}, r.report(ctx, hcp, condition)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/configoperator/kmshealth"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/testenv"
@@ -170,6 +171,11 @@ func TestAway(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	a.health = &kmshealth.Reconciler{Management: testenv.Uncached(a.client), Probe: probe, Clock: clock.RealClock{},
 		Hold: func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration) { return "", 0 }}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.hcp.Namespace, Name: "kube-apiserver-1", Labels: map[string]string{"app": names.KubeAPIServer}}}
+	pod.Spec.Containers = []corev1.Container{{Name: names.KubeAPIServer, Image: "example.com/kube", Ports: []corev1.ContainerPort{{Name: "client", ContainerPort: int32(h.port)}}}}
+	a.create(t, pod)
+	pod.Status = corev1.PodStatus{PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}}, ContainerStatuses: []corev1.ContainerStatus{{Name: names.KubeAPIServer, Ready: true}}}
+	g.Expect(a.client.Status().Update(t.Context(), pod)).To(Succeed())
 	a.since = time.Now()
 	status := func() metav1.ConditionStatus { a.look(t); return a.condition.Status }
 	g.Eventually(status).WithTimeout(2 * time.Minute).WithPolling(time.Second).Should(Equal(metav1.ConditionTrue))
@@ -195,7 +201,7 @@ func TestAway(t *testing.T) {
 	g.Expect(a.secrets.firstRefuse).To(MatchError(ContainSubstring("encrypt")), "the error should say why")
 	g.Expect(a.said).To(And(BeNumerically(">", 0), BeNumerically("<", saidAfter)))
 	g.Expect(a.changes).To(Equal(1), "the condition should stay as it is while the plugin is away")
-	g.Expect(a.condition.Message).To(ContainSubstring(key.Name))
+	g.Expect(a.condition.Message).To(And(ContainSubstring(key.Name), ContainSubstring(pod.Name)))
 
 	// Back: everything goes on by itself, and what was refused is not there.
 	folder.startPlugin(t, sockets)

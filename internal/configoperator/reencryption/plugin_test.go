@@ -116,7 +116,7 @@ func TestPlugin(t *testing.T) {
 	// Away: what runs reads on, and its health check says what is wrong.
 	ask, err := kmshealth.Ask(config(h.port))
 	g.Expect(err).NotTo(HaveOccurred())
-	health := func() kmshealth.Answer { return ask(t.Context(), 0) }
+	health := func() kmshealth.Answer { return ask(t.Context(), config(h.port).Host, 0) }
 	g.Eventually(health).WithTimeout(2 * time.Minute).WithPolling(time.Second).Should(Equal(kmshealth.Well))
 	plugin.Kill()
 	g.Eventually(health).WithTimeout(3 * time.Minute).WithPolling(time.Second).Should(Equal(kmshealth.Away))

@@ -85,7 +85,10 @@ func (v *Viewer) MayChange(ctx context.Context, verb string, resource Resource, 
 // ErrNobody is that of a request whose sender can't be told.
 var ErrNobody = errors.New("no valid token: send header Authorization: Bearer TOKEN")
 
-// Gate tells whose request it is. Its error is ErrNobody, or that the API server could not be asked.
+// ErrTooMany is that of a request whose token isn't asked about, as too many came from where it comes from that nobody knew.
+var ErrTooMany = errors.New("too many unknown tokens come from your address: wait a second")
+
+// Gate tells whose request it is. Its error is ErrNobody, ErrTooMany, or that the API server could not be asked.
 type Gate interface {
 	Viewer(r *http.Request) (*Viewer, error)
 }

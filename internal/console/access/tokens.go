@@ -24,10 +24,13 @@ const (
 	knowNobody   = 5 * time.Second // a refused token may be good in a moment, as with a new issuer
 	knowDecision = 30 * time.Second
 	maxTokens    = 1000
+	maxRefused   = 1000
 	maxDecisions = 50_000
-	// maxAsking bounds requests to the API server at a time, reviewTime each of them.
-	maxAsking  = 50
-	reviewTime = 10 * time.Second
+	// maxAsking bounds requests to the API server at a time, reviewTime each of them. maxStrangers of them are about tokens that were not known before, so
+	// that who sends such ones doesn't keep others waiting.
+	maxAsking    = 50
+	maxStrangers = maxAsking / 2
+	reviewTime   = 10 * time.Second
 )
 
 // Tokens is the gate of a console in a cluster. Make it with NewTokens.
@@ -37,14 +40,19 @@ type Tokens struct {
 	scheme *runtime.Scheme
 	mapper meta.RESTMapper
 	clock  clock.PassiveClock
-	asking chan struct{}
+	// asking and strangers hold who asks the API server.
+	asking, strangers chan struct{}
+	sources           *Buckets // of tokens that were not known before
 
-	mu        sync.Mutex
-	tokens    map[string]known
+	mu sync.Mutex
+	// tokens are those of people, also when their time is over: they are then asked about anew, before those of strangers.
+	tokens map[string]known
+	// refused are until when tokens of nobody count as such.
+	refused   map[string]time.Time
 	decisions map[decision]verdict
 }
 
-// known is who a token is of; nobody: viewer is nil.
+// known is who a token is of.
 type known struct {
 	viewer *Viewer
 	until  time.Time
@@ -64,7 +72,8 @@ type verdict struct {
 // are used, is how viewers' own requests reach it.
 func NewTokens(c client.Client, config *rest.Config, now clock.PassiveClock) *Tokens {
 	return &Tokens{client: c, config: rest.AnonymousClientConfig(config), scheme: c.Scheme(), mapper: c.RESTMapper(), clock: now,
-		asking: make(chan struct{}, maxAsking), tokens: map[string]known{}, decisions: map[decision]verdict{}}
+		asking: make(chan struct{}, maxAsking), strangers: make(chan struct{}, maxStrangers), sources: NewBuckets(now),
+		tokens: map[string]known{}, refused: map[string]time.Time{}, decisions: map[decision]verdict{}}
 }
 
 // Viewer asks who the token of a request is of.
@@ -76,43 +85,73 @@ func (t *Tokens) Viewer(r *http.Request) (*Viewer, error) {
 	sum := sha256.Sum256([]byte(token))
 	id := hex.EncodeToString(sum[:16])
 	t.mu.Lock()
-	who, ok := t.tokens[id]
+	who, isKnown := t.tokens[id]
+	refused := t.clock.Now().Before(t.refused[id])
 	t.mu.Unlock()
-	if !ok || t.clock.Now().After(who.until) {
-		v, err := t.review(r.Context(), id, token)
-		if err != nil {
-			return nil, err
-		}
-		who = t.learn(id, v)
-	}
-	if who.viewer == nil {
+	switch {
+	case isKnown && !t.clock.Now().After(who.until):
+		return who.viewer, nil
+	case refused:
 		return nil, ErrNobody
+	case !isKnown && !t.sources.Take(sourceOf(r)):
+		return nil, ErrTooMany
 	}
-	return who.viewer, nil
-}
-
-func (t *Tokens) learn(id string, v *Viewer) known {
-	who := known{v, t.clock.Now().Add(knowToken)}
-	if v == nil {
-		who.until = t.clock.Now().Add(knowNobody)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.tokens) >= maxTokens {
-		clear(t.tokens)
-	}
-	t.tokens[id] = who
-	return who
-}
-
-// review asks the API server; nil: it knows nobody with such a token.
-func (t *Tokens) review(ctx context.Context, id, token string) (*Viewer, error) {
-	ctx, cancel := context.WithTimeout(ctx, reviewTime)
-	defer cancel()
-	if err := t.enter(ctx); err != nil {
+	viewer, err := t.review(r.Context(), id, token, !isKnown)
+	if err != nil {
 		return nil, err
 	}
-	defer t.leave()
+	t.learn(id, viewer)
+	if viewer == nil {
+		return nil, ErrNobody
+	}
+	return viewer, nil
+}
+
+// learn remembers whose a token is; nil: nobody's. Tokens of nobody have a place of their own: there is no end of them.
+func (t *Tokens) learn(id string, v *Viewer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v == nil {
+		delete(t.tokens, id)
+		makeRoom(t.refused, maxRefused)
+		t.refused[id] = t.clock.Now().Add(knowNobody)
+		return
+	}
+	delete(t.refused, id)
+	if _, ok := t.tokens[id]; !ok {
+		t.forgetOldest()
+	}
+	t.tokens[id] = known{v, t.clock.Now().Add(knowToken)}
+}
+
+// forgetOldest makes room for another token.
+func (t *Tokens) forgetOldest() {
+	if len(t.tokens) < maxTokens {
+		return
+	}
+	oldest := ""
+	for id, k := range t.tokens {
+		if oldest == "" || k.until.Before(t.tokens[oldest].until) {
+			oldest = id
+		}
+	}
+	delete(t.tokens, oldest)
+}
+
+// review asks the API server; nil: it knows nobody with such a token. stranger: the token was not known before.
+func (t *Tokens) review(ctx context.Context, id, token string, stranger bool) (*Viewer, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTime)
+	defer cancel()
+	if stranger {
+		if err := enter(ctx, t.strangers); err != nil {
+			return nil, err
+		}
+		defer leave(t.strangers)
+	}
+	if err := enter(ctx, t.asking); err != nil {
+		return nil, err
+	}
+	defer leave(t.asking)
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if err := t.client.Create(ctx, review); err != nil {
 		return nil, fmt.Errorf("asking who a token is of: %w", err)
@@ -140,10 +179,10 @@ func (t *Tokens) review(ctx context.Context, id, token string) (*Viewer, error) 
 }
 
 func (t *Tokens) mayChange(ctx context.Context, subject authorizationv1.SubjectAccessReviewSpec, what authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
-	if err := t.enter(ctx); err != nil {
+	if err := enter(ctx, t.asking); err != nil {
 		return authorizationv1.SubjectAccessReviewStatus{}, err
 	}
-	defer t.leave()
+	defer leave(t.asking)
 	subject.ResourceAttributes = &what
 	review := &authorizationv1.SubjectAccessReview{Spec: subject}
 	err := t.client.Create(ctx, review)
@@ -160,10 +199,10 @@ func (t *Tokens) may(ctx context.Context, id string, subject authorizationv1.Sub
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTime)
 	defer cancel()
-	if err := t.enter(ctx); err != nil {
+	if err := enter(ctx, t.asking); err != nil {
 		return false, err
 	}
-	defer t.leave()
+	defer leave(t.asking)
 	subject.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: resource.Group, Resource: resource.Name, Namespace: namespace}
 	review := &authorizationv1.SubjectAccessReview{Spec: subject}
 	if err := t.client.Create(ctx, review); err != nil {
@@ -171,20 +210,19 @@ func (t *Tokens) may(ctx context.Context, id string, subject authorizationv1.Sub
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.decisions) >= maxDecisions {
-		clear(t.decisions)
-	}
+	makeRoom(t.decisions, maxDecisions)
 	t.decisions[key] = verdict{review.Status.Allowed, t.clock.Now().Add(knowDecision)}
 	return review.Status.Allowed, nil
 }
 
-func (t *Tokens) enter(ctx context.Context) error {
+// enter takes a place among those who ask.
+func enter(ctx context.Context, places chan<- struct{}) error {
 	select {
-	case t.asking <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for other questions about rights: %w", ctx.Err())
 	}
 }
 
-func (t *Tokens) leave() { <-t.asking }
+func leave(places <-chan struct{}) { <-places }

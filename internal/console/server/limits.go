@@ -2,59 +2,32 @@ package server
 
 import (
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/console/access"
 )
 
-// How much one person, by their token, and all of them may ask for.
+// How many streams one person, by their token, and all of them may have open.
 const (
-	perSecond    = 20
-	burst        = 60
 	maxStreams   = 200
 	maxStreamsOf = 8
-	maxBuckets   = 10_000
 )
 
 // limits count requests and streams.
 type limits struct {
-	clock   clock.PassiveClock
+	buckets *access.Buckets
 	mu      sync.Mutex
-	buckets map[string]*bucket
 	streams map[string]int
 	total   int
 }
 
-// bucket holds what is left of a burst.
-type bucket struct {
-	left float64
-	at   time.Time
-}
-
 func newLimits(c clock.PassiveClock) *limits {
-	return &limits{clock: c, buckets: map[string]*bucket{}, streams: map[string]int{}}
+	return &limits{buckets: access.NewBuckets(c), streams: map[string]int{}}
 }
 
 // allow takes one request of somebody; false: they sent too many.
-func (l *limits) allow(who string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock.Now()
-	b := l.buckets[who]
-	if b == nil {
-		if len(l.buckets) >= maxBuckets {
-			clear(l.buckets)
-		}
-		b = &bucket{burst, now}
-		l.buckets[who] = b
-	}
-	b.left, b.at = min(burst, b.left+now.Sub(b.at).Seconds()*perSecond), now
-	if b.left < 1 {
-		return false
-	}
-	b.left--
-	return true
-}
+func (l *limits) allow(who string) bool { return l.buckets.Take(who) }
 
 // open begins a stream of somebody; false: there are too many. Call the function when it ends.
 func (l *limits) open(who string) (func(), bool) {

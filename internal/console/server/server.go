@@ -38,6 +38,8 @@ const (
 	// detailTime bounds a page that is read from the API server, maxDetails how many are read at a time.
 	detailTime = 25 * time.Second
 	maxDetails = 16
+	// answerTime is how long an answer may take until its reader has it, from when it was asked for.
+	answerTime = time.Minute
 )
 
 // Server answers. World, Gate, Log and Clock are required.
@@ -64,14 +66,19 @@ type Server struct {
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := s.http(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the console: %w", err)
 	}
 	return nil
+}
+
+// http is the server with all its limits. Streams move their own deadline with each message.
+func (s *Server) http(ctx context.Context) *http.Server {
+	return &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: answerTime, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: maxHeader, BaseContext: func(net.Listener) context.Context { return ctx }}
 }
 
 // Handler is all of it. Call it once.
@@ -160,6 +167,13 @@ func (s *Server) guard(next func(http.ResponseWriter, *request)) http.Handler {
 			}
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			fail(w, http.StatusUnauthorized, err.Error())
+			return
+		case errors.Is(err, access.ErrTooMany):
+			if s.limits.allow("nobody") {
+				log.Info("refused a request: too many unknown tokens come from there", "from", r.RemoteAddr)
+			}
+			w.Header().Set("Retry-After", "1")
+			fail(w, http.StatusTooManyRequests, err.Error())
 			return
 		case err != nil:
 			log.Error(err, "could not tell who asks")

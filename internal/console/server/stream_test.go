@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/console/access"
 	"hcp.internal/platform/internal/console/consoletest"
+	"hcp.internal/platform/internal/console/server"
 )
 
 // touch changes a label of a hosted cluster.
@@ -122,6 +125,22 @@ func TestStream(t *testing.T) {
 		touch(t, c, consoletest.Production, "stock", "console-3")
 		g.Eventually(page, patience).Should(Receive(&told, ContainSubstring(`"touched":true`)))
 		g.Expect(number(t, told)).To(BeNumerically(">", number(t, other)), "the change of the other one was told")
+	})
+	t.Run("When answers may not take long a stream should go on all the same", func(t *testing.T) {
+		g := NewWithT(t)
+		gate := &access.Own{User: "carol", Client: c}
+		token, _ := gate.Exchange(gate.Ticket())
+		s := &server.Server{World: picture(t, c), Gate: gate, Log: logr.Discard(), Clock: clock.RealClock{}}
+		short := httptest.NewUnstartedServer(s.Handler())
+		short.Config.WriteTimeout = 500 * time.Millisecond
+		short.Start()
+		t.Cleanup(short.Close)
+		began := time.Now()
+		page := follow(t, short, "/api/v1/stream?topic=fleet&show=all", token)
+		g.Eventually(page, patience).Should(Receive(HavePrefix("reset ")))
+		g.Eventually(func() time.Duration { return time.Since(began) }, patience).Should(BeNumerically(">", time.Second))
+		touch(t, c, consoletest.Production, "stock", "console-4")
+		g.Eventually(page, patience).Should(Receive(ContainSubstring("console-4")))
 	})
 	t.Run("When somebody opens too many streams it should refuse more", func(t *testing.T) {
 		gate := &access.Own{User: "bob", Client: c}

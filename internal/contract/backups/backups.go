@@ -1,6 +1,12 @@
 // Package backups is what the programs agree on that save hosted clusters and restore them: keys of Secrets, annotations, places in pods.
 package backups
 
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
 // Secret is in the namespace of a control plane while etcd is restored from s3://…: how to read the snapshot. Its keys are below.
 const Secret = "etcd-restore"
 
@@ -48,3 +54,11 @@ const RestoreLabel = "hypershift.openshift.io/etcd-restore"
 
 // ScheduleLabel on a backup is the name of the schedule that it was made for.
 const ScheduleLabel = "hypershift.openshift.io/backup-schedule"
+
+// NameProblem says why an HCPEtcdBackup or a schedule can't have a name that the API accepts; empty: it can.
+func NameProblem(name string) string {
+	if len(name) <= validation.LabelValueMaxLength {
+		return ""
+	}
+	return fmt.Sprintf("the name has %d characters, and labels that lead back to it hold %d: create it under a shorter name", len(name), validation.LabelValueMaxLength)
+}

@@ -42,7 +42,8 @@ func idms(entries string) string {
 }
 
 func TestValidate(t *testing.T) {
-	kubernetes := Target{Kubernetes: true}
+	kubernetes, inPlace := Target{Kubernetes: true}, Target{Kubernetes: true, InPlace: true}
+	appended := "storage: {files: [{path: /etc/hosts, append: [{source: 'data:,10.0.0.1%20registry'}]}]}"
 	for name, tc := range map[string]struct {
 		target  Target
 		sources []Source
@@ -155,6 +156,17 @@ func TestValidate(t *testing.T) {
 			target: kubernetes, sources: []Source{{"ConfigMap a", idms("- source: '../../etc'\n  mirrors: [m.io]")}}, want: `source "../../etc"`},
 		"When signatures are to be checked it should say that nobody would": {
 			target: kubernetes, sources: []Source{{"ConfigMap a", "apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {name: p}\nspec: {}"}}, want: "does not check signatures"},
+		"When a file that machines bring is appended to, and they are changed in place, it should name the file and the remedy": {
+			target: inPlace, sources: []Source{{"ConfigMap a", mc("x", appended)}},
+			want: `ConfigMap a, MachineConfig "x": file /etc/hosts has append and no contents`},
+		"When nothing is appended to it in an older Ignition it should say so all the same": {
+			target: inPlace, sources: []Source{{"ConfigMap a", strings.Replace(mc("x", "storage: {files: [{path: /etc/hosts, append: [{}]}]}"), "3.2.0", "3.0.0", 1)}},
+			want: "file /etc/hosts has append and no contents"},
+		"When machines are changed in place it should allow append to contents, and files without either": {
+			target: inPlace, sources: []Source{{"ConfigMap a", mc("x", file("/etc/motd", "hello")+"\n    append: [{source: 'data:,x'}]\n  - {path: /etc/hosts, mode: 384}")}}},
+		"When machines are replaced it should allow append": {target: kubernetes, sources: []Source{{"ConfigMap a", mc("x", appended)}}},
+		"When a payload's own daemon changes machines in place it should leave append to it": {
+			target: Target{InPlace: true}, sources: []Source{{"ConfigMap a", mc("x", appended)}}},
 		"When it is too large it should say so": {
 			target: kubernetes, sources: []Source{{"ConfigMap a", "# " + strings.Repeat("x", MaxSize)}}, want: "ConfigMap a: the configuration is larger than 4 MiB"},
 		"When there are too many documents it should say so": {

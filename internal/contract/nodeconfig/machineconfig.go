@@ -61,6 +61,11 @@ func (m *merger) machineConfig(i item, target Target) error {
 	if err := supported(cfg); err != nil {
 		return err
 	}
+	if target.InPlace {
+		if err := supportedInPlace(cfg); err != nil {
+			return err
+		}
+	}
 	return m.add(i, cfg)
 }
 
@@ -185,6 +190,18 @@ func supportedFile(f *ignition.File) error {
 		}
 		if len(r.HTTPHeaders) > 0 {
 			return fmt.Errorf("file %s: httpHeaders make no sense with a data URL", shorten(f.Path))
+		}
+	}
+	return nil
+}
+
+// supportedInPlace refuses what is appended to a file that the machine brings: every change would append to it once more, or write the file without what was in
+// it at first. With contents the whole file is known.
+func supportedInPlace(cfg ignition.Config) error {
+	for _, f := range cfg.Storage.Files {
+		if len(f.Append) > 0 && f.Contents.Source == nil {
+			return fmt.Errorf("file %s has append and no contents, which is not supported where machines are changed in place: "+
+				"give it contents, or use a NodePool with upgradeType Replace", shorten(f.Path))
 		}
 	}
 	return nil

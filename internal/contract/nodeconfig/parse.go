@@ -12,6 +12,8 @@ type Target struct {
 	// Kubernetes is true for a Kubernetes release, whose payloads are made here. For OpenShift payloads most of the meaning is
 	// left to the payload's own tools.
 	Kubernetes bool
+	// InPlace is true for machines that are changed in place. Their daemon writes whole files: it doesn't know what a machine brought.
+	InPlace bool
 }
 
 // Config is what all sources come to.

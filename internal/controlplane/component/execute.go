@@ -184,7 +184,7 @@ func (e Executor) report(ctx context.Context, p Plan, out outcome) error {
 		return p.Report.problem
 	}
 	before := live.DeepCopy()
-	p.Report.complete(&live.Status, e.Clock.Now(), p.Report.conditions(p.Report.observation(out)))
+	p.Report.complete(&live.Status, e.Clock.Now(), out)
 	// A conflict means that the cache lags behind our own last write. When it has caught up, that event causes the next pass,
 	// so there is nothing to back off from.
 	if err := patch.Status(ctx, e.Client, before, live); !apierrors.IsConflict(err) {

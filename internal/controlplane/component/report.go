@@ -20,6 +20,7 @@ type Report struct {
 	before      hyperv1.ControlPlaneComponentStatus // as it was when the plan was made
 	generation  int64                               // of the HostedControlPlane; 0: it has none
 	version     string                              // that a complete rollout reaches
+	asleep      bool                                // the component hibernates with its control plane
 	resources   []hyperv1.ComponentResource
 	problem     error // why resources are not known
 	missing     []string
@@ -49,8 +50,7 @@ func (p Plan) Preview() *hyperv1.ControlPlaneComponent {
 	if p.workload != nil && p.live == nil && p.Err == nil {
 		out.live, out.current = p.workload, true // made in this pass, and nothing has become of it yet
 	}
-	conds := p.Report.conditions(p.Report.observation(out))
-	p.Report.complete(&cpc.Status, noTime, conds)
+	p.Report.complete(&cpc.Status, noTime, out)
 	return cpc
 }
 
@@ -61,7 +61,7 @@ func (c *WorkloadComponent) report(ctx WorkloadContext, missing []string, compon
 			TypeMeta:   metav1.TypeMeta{APIVersion: hyperv1.GroupVersion.String(), Kind: "ControlPlaneComponent"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: ctx.HCP.Namespace, Name: c.name},
 		},
-		generation: ctx.HCP.Generation, version: ctx.Release.Version, missing: missing,
+		generation: ctx.HCP.Generation, version: ctx.Release.Version, missing: missing, asleep: Hibernates(ctx.HCP) && !StaysAwake(c.name),
 	}
 	if !ctx.OmitOwnerReference {
 		r.Object.OwnerReferences = []metav1.OwnerReference{ownerReference(ctx.HCP)}
@@ -97,15 +97,25 @@ func (r *Report) conditions(obs observation) []metav1.Condition {
 }
 
 // complete writes the report over a status.
-func (r *Report) complete(status *hyperv1.ControlPlaneComponentStatus, now time.Time, conds []metav1.Condition) {
+func (r *Report) complete(status *hyperv1.ControlPlaneComponentStatus, now time.Time, out outcome) {
 	status.Resources = r.resources
 	if r.generation > 0 {
 		status.ObservedGeneration = ptr.To(r.generation)
 	}
-	conditions.Set(&status.Conditions, now, conds...)
-	if conditions.IsTrue(status.Conditions, RolloutComplete) {
+	conditions.Set(&status.Conditions, now, r.conditions(r.observation(out))...)
+	if conditions.IsTrue(status.Conditions, RolloutComplete) && (status.Version != "" || !r.stopped(out.live)) {
 		status.Version = r.version
 	}
+}
+
+// stopped says whether the component has no pods because its control plane hibernates. All is done then that is to be done, but it is no first version: that
+// one says that the component has run, and etcd goes by it when it asks whether its members have data.
+func (r *Report) stopped(live client.Object) bool {
+	if !r.asleep || live == nil {
+		return false
+	}
+	replicas := replicasOf(live)
+	return replicas != nil && ptr.Deref(*replicas, 1) == 0
 }
 
 // maxResources is the bound of the API.

@@ -23,6 +23,7 @@ import (
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/auditlogs"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/controlplane/component"
 	"hcp.internal/platform/internal/encryption"
 	"hcp.internal/platform/internal/release"
@@ -130,6 +131,43 @@ func TestEncryptionInput(t *testing.T) {
 			parsed, err := encryption.ParseKeys(map[string][]byte{encryption.ConfigKey: config.raw})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(parsed).To(Equal([]encryption.Key{encryption.NewKey(make([]byte, 32))}))
+		})
+	}
+}
+
+// A cluster that slept while a key was on its way to servers: none of them has shown that it can use it, and nobody but this process can take it away.
+func TestKeyThatNeverWrote(t *testing.T) {
+	secret := func(name, letter string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{"key": bytes.Repeat([]byte(letter), encryption.KeySize)}}
+	}
+	older, newer := secret("older", "o"), secret("newer", "n")
+	keys := []encryption.Key{encryption.NewKey(older.Data["key"]), encryption.NewKey(newer.Data["key"])}
+	raw, err := encryption.Config(keys)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: encryption.ConfigSecret}, Data: map[string][]byte{encryption.ConfigKey: raw}}
+	asleep := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: names.KubeAPIServer}}
+	asleep.Spec.Replicas, asleep.Spec.Template.Annotations = ptr.To[int32](0), map[string]string{encryption.HashAnnotation: encryption.ConfigHash(raw)}
+	for name, tc := range map[string]struct {
+		spec string
+		objs []client.Object
+		want []encryption.Key
+	}{
+		"When the servers sleep the key should not come to write":    {spec: "newer", objs: []client.Object{newer}, want: keys},
+		"When the spec goes back the key should go":                  {spec: "older", objs: []client.Object{newer}, want: keys[:1]},
+		"When the key's own Secret is gone, too, the key should go":  {spec: "older", want: keys[:1]},
+		"When the spec's Secret holds no key everything should stay": {spec: "third", objs: []client.Object{newer}, want: keys},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			hcp := &hyperv1.HostedControlPlane{}
+			hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: tc.spec}}}
+			hcp.Status.SecretEncryption = hyperv1.SecretEncryptionStatus{
+				ActiveKey: encryption.AESCBCRef("older", keys[0]), TargetKey: encryption.AESCBCRef("newer", keys[1]),
+				History: []hyperv1.EncryptionMigrationHistory{{State: hyperv1.EncryptionMigrationReadOnlyDeploy, From: hyperv1.EncryptionKeyReference{Fingerprint: keys[0].Hash()}}},
+			}
+			got, _, err := NextKeys(contextOf(t, hcp, append([]client.Object{older, live, asleep}, tc.objs...)...))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
 		})
 	}
 }

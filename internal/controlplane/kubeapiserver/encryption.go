@@ -96,7 +96,8 @@ func addEncryption(ctx component.WorkloadContext, d *appsv1.Deployment) error {
 }
 
 // addPlugin adds the plugin that holds keys. While it does not answer, what the server has read before goes on being readable; so the server is neither
-// started anew for it nor taken out of its Service. One that starts needs it.
+// started anew for it nor taken out of its Service. One that starts needs it. Only while its process is down between two starts the kubelet counts the pod as
+// not ready, and the Service has other servers at best: a container that does not run is not ready, whatever its probes.
 func addPlugin(ctx component.WorkloadContext, pod *corev1.PodSpec, plugins int) {
 	sleep := int64(5)
 	if ctx.HighlyAvailable() {
@@ -143,7 +144,10 @@ func WithoutPlugins(server *corev1.Container, plugins int) {
 // observeKeys reads what the order of keys is decided from.
 func observeKeys(ctx component.WorkloadContext, live encryption.LiveConfig) (w encryption.Wanted, err error) {
 	status := ctx.HCP.Status.SecretEncryption
-	w = encryption.Wanted{Live: live.Keys, Promoted: encryption.Promoted(status)}
+	w.Live = live.Keys
+	if w.Promoted, err = promotion(ctx, live.Keys); err != nil {
+		return w, err
+	}
 	if w.Active, err = statusKey(ctx, live.Keys, status.ActiveKey); err != nil {
 		return w, err
 	}
@@ -168,6 +172,24 @@ func observeKeys(ctx component.WorkloadContext, live encryption.LiveConfig) (w e
 	}
 	w.Unencrypted, err = encryption.Deployed(ctx.Context, ctx.Reader, ctx.HCP.Namespace)
 	return w, err
+}
+
+// promotion is what is to become of the target: it goes when the spec names another key before it writes.
+func promotion(ctx component.WorkloadContext, live []encryption.Key) (encryption.Promotion, error) {
+	obs := encryption.Observed{Status: ctx.HCP.Status.SecretEncryption, Vault: encryption.Vault(ctx.HCP), Live: live}
+	spec := ctx.HCP.Spec.SecretEncryption.AESCBC
+	if active, _, ok := encryption.CloudRefs(ctx.HCP); ok {
+		obs.Spec = &active
+	} else if spec != nil && encryption.HashOf(obs.Status.TargetKey, obs.Vault) != "" {
+		key, err := readKey(ctx, spec.ActiveKey.Name)
+		if err != nil && !errors.Is(err, encryption.ErrKey) {
+			return encryption.PromotionDue, err
+		}
+		if err == nil { // or the spec says nothing
+			obs.Spec = ptr.To(encryption.AESCBCRef(spec.ActiveKey.Name, *key))
+		}
+	}
+	return obs.Promotion(), nil
 }
 
 // specKeys reads what the spec names.

@@ -115,6 +115,10 @@ func TestRetention(t *testing.T) {
 		"When backups were made without the key they should neither count nor go": {key, func(t *testing.T, s shelf) {
 			s.hold(t, "demo/9", now.Add(-time.Minute), nil)
 		}, "demo/0", ""},
+		"When there is no key those that were made with one should neither count nor go": {nil, func(t *testing.T, s shelf) {
+			s.hold(t, "demo/8", now.Add(-24*time.Hour), key)
+			s.hold(t, "demo/9", now.Add(-time.Minute), key)
+		}, "demo/0", ""},
 		"When there is no key and manifests are of the future they should not count, and it should be said": {nil, func(t *testing.T, s shelf) {
 			s.hold(t, "demo/8", now.AddDate(70, 0, 0), nil)
 			s.hold(t, "demo/9", now.AddDate(70, 0, 0), nil)

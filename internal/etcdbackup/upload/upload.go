@@ -405,7 +405,7 @@ func (t transfer) others(ctx context.Context, m bundle.Manifest) (same []other, 
 		}
 		// One that another key or no key made, or that is damaged, is not ours to delete.
 		o, err := bundle.ReadManifest(ctx, t.store, item.Name, t.key)
-		if err != nil || o.Cluster.UID != m.Cluster.UID || o.Schedule != m.Schedule || m.Cluster.UID == "" {
+		if err != nil || o.Key != t.key.Fingerprint() || o.Cluster.UID != m.Cluster.UID || o.Schedule != m.Schedule || m.Cluster.UID == "" {
 			continue
 		}
 		// A copy under another name is no backup of its own.

@@ -32,6 +32,7 @@ import (
 	"hcp.internal/platform/internal/kube/changes"
 	"hcp.internal/platform/internal/kube/events"
 	"hcp.internal/platform/internal/kube/outcome"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/operator"
 	"hcp.internal/platform/internal/sharedingress"
 )
@@ -45,12 +46,15 @@ const (
 	routeLabel = "hypershift.openshift.io/shared-gateway"
 	// lookAgain is when Services are looked for again that were not there.
 	lookAgain = 30 * time.Second
+	// repair is when routes are compared again that others may have changed or deleted: there is no watch for them, since their kind may come and go.
+	repair    = 10 * lookAgain
 	maxRoutes = 5000
 )
 
 var tlsRoute = schema.GroupKind{Group: "gateway.networking.k8s.io", Kind: "TLSRoute"}
 
-// Reconciler keeps the TLSRoutes of all hosted clusters. It is the only writer of those with its label.
+// Reconciler keeps the TLSRoutes of the hosted clusters that are its operator's. Nobody else writes those with its label, but for the same in another operator, for the
+// hosted clusters that are that one's.
 type Reconciler struct {
 	// Client reads HostedClusters from the cache; Live everything else without one, and writes.
 	Client client.Reader
@@ -64,7 +68,7 @@ type Reconciler struct {
 	Events events.Recorder
 
 	told map[string]bool   // narrowed clusters that an event told of
-	led  map[string]string // the namespace that each name was led to by the last pass
+	led  map[string]string // the namespace that each name was led to by the last pass, by this operator or another
 }
 
 // Parse reads NAMESPACE/NAME.
@@ -96,9 +100,14 @@ func Setup(mgr ctrl.Manager, shared operator.Shared) error {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: "all"}}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).Named(name).
-		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(sharedingress.PublishedBy))).
+		Watches(&hyperv1.HostedCluster{}, all, builder.WithPredicates(changes.Of(r.seen))).
 		Watches(&corev1.Namespace{}, all, builder.WithPredicates(changes.Of(func(ns client.Object) any { return ownerOf(ns) }))).
 		WithOptions(oneByOne()).Complete(outcome.Wrap(r))
+}
+
+// seen is what a pass reads of a HostedCluster, also whose it is: routes of one that was moved from another operator are this one's to make.
+func (r *Reconciler) seen(obj client.Object) any {
+	return []any{sharedingress.PublishedBy(obj), r.Operator.Owns(obj.GetAnnotations())}
 }
 
 func oneByOne() controller.Options {
@@ -107,12 +116,12 @@ func oneByOne() controller.Options {
 	return o
 }
 
-// Reconcile makes the routes of all hosted clusters, and removes those that nobody asks for.
+// Reconcile makes the routes of all hosted clusters of this operator, and removes those that nobody asks for. Whose a name is depends on the others, too.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	mapping, err := r.Mapper.RESTMapping(tlsRoute)
 	if meta.IsNoMatchError(err) {
 		ctrl.LoggerFrom(ctx).Info("the management cluster has no TLSRoutes: install Gateway API, with the standard channel of 1.5 or the experimental one")
-		return ctrl.Result{RequeueAfter: 10 * lookAgain}, nil
+		return ctrl.Result{RequeueAfter: repair}, nil
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("looking for TLSRoutes: %w", err)
 	}
@@ -120,14 +129,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := r.Client.List(ctx, clusters); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	ours := slices.DeleteFunc(clusters.Items, func(hc hyperv1.HostedCluster) bool { return r.Operator.Owns(hc.Annotations) != scope.Ours })
 	owners, err := r.owners(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	// A cluster without a namespace has no server, and may have been refused: it keeps no name from another.
-	ours = slices.DeleteFunc(ours, func(hc hyperv1.HostedCluster) bool { return owners[names.NamespaceOf(&hc)] == "" })
-	own, problems := sharedingress.Own(ours, func(namespace string) string { return owners[namespace] })
+	made := slices.DeleteFunc(slices.Clone(clusters.Items), func(hc hyperv1.HostedCluster) bool { return owners[names.NamespaceOf(&hc)] == "" })
+	own, problems := sharedingress.Own(made, func(namespace string) string { return owners[namespace] })
 	published, more := sharedingress.Names(own, func(host string) string { return r.led[host] })
 	for _, p := range append(problems, more...) {
 		ctrl.LoggerFrom(ctx).Info("a name has no route", "problem", p)
@@ -136,6 +144,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	r.led = map[string]string{}
 	var errs []error
 	for _, p := range published {
+		if r.Operator.Owns(p.Cluster.Annotations) != scope.Ours {
+			r.led[p.Host] = names.NamespaceOf(p.Cluster) // also while it is being moved, when it is nobody's
+			continue
+		}
 		if r.narrowed(p) {
 			continue
 		}
@@ -153,11 +165,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err // what could not be read is not taken away
 	}
-	if err := r.prune(ctx, mapping.GroupVersionKind, applier, wanted); err != nil {
+	if err := r.prune(ctx, mapping.GroupVersionKind, applier, wanted, r.others(clusters.Items, owners)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if waits {
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
+	}
+	if len(wanted) > 0 {
+		return ctrl.Result{RequeueAfter: repair}, nil
 	}
 	return ctrl.Result{}, nil
 }
@@ -234,7 +249,20 @@ func (r *Reconciler) route(gvk schema.GroupVersionKind, p sharedingress.Publishe
 	return u
 }
 
-func (r *Reconciler) prune(ctx context.Context, gvk schema.GroupVersionKind, applier *apply.Applier, wanted map[client.ObjectKey]bool) error {
+// others are the namespaces that are of hosted clusters of other operators; owners is as in Reconcile.
+func (r *Reconciler) others(clusters []hyperv1.HostedCluster, owners map[string]string) map[string]bool {
+	out := map[string]bool{}
+	for i := range clusters {
+		hc := &clusters[i]
+		if namespace := names.NamespaceOf(hc); r.Operator.Owns(hc.Annotations) != scope.Ours && owners[namespace] == names.BackReference(hc) {
+			out[namespace] = true
+		}
+	}
+	return out
+}
+
+// prune removes routes that nobody asks for, except for those in the namespaces of other operators' hosted clusters.
+func (r *Reconciler) prune(ctx context.Context, gvk schema.GroupVersionKind, applier *apply.Applier, wanted map[client.ObjectKey]bool, others map[string]bool) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := r.Live.List(ctx, list, client.HasLabels{routeLabel}, client.Limit(maxRoutes)); err != nil {
@@ -242,9 +270,35 @@ func (r *Reconciler) prune(ctx context.Context, gvk schema.GroupVersionKind, app
 	}
 	var errs []error
 	for i := range list.Items {
-		if u := &list.Items[i]; !wanted[client.ObjectKeyFromObject(u)] && u.GetDeletionTimestamp() == nil {
-			errs = append(errs, applier.Delete(ctx, u))
+		u := &list.Items[i]
+		if wanted[client.ObjectKeyFromObject(u)] || u.GetDeletionTimestamp() != nil || others[u.GetNamespace()] {
+			continue
 		}
+		mine, err := r.removes(ctx, u.GetNamespace())
+		if err == nil && mine {
+			err = applier.Delete(ctx, u)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// removes says whether routes of a namespace that nobody asks for are this operator's to remove: those of its own hosted clusters, and of those that are gone,
+// which the operator for clusters of before leaves to the one beside it. It reads past the cache, which may not have a hosted cluster yet whose route another
+// operator has made: nothing would bring that route back.
+func (r *Reconciler) removes(ctx context.Context, namespace string) (bool, error) {
+	orphans := r.Operator.Scope == nil || *r.Operator.Scope != hyperv1.LegacyScope
+	ns, err := read.Optional(ctx, r.Live, client.ObjectKey{Name: namespace}, &corev1.Namespace{})
+	if ns == nil || err != nil {
+		return false, err
+	}
+	key, ok := names.ParseBackReference(ownerOf(ns))
+	if !ok {
+		return orphans, nil
+	}
+	hc, err := read.Optional(ctx, r.Live, key, &hyperv1.HostedCluster{})
+	if hc == nil || err != nil {
+		return orphans, err
+	}
+	return r.Operator.Owns(hc.Annotations) == scope.Ours, nil
 }

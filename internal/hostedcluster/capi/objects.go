@@ -36,14 +36,25 @@ func Infrastructure(p platform.Platform, hc *hyperv1.HostedCluster, hcp *hyperv1
 }
 
 // Cluster is the Cluster that the machines belong to. Its endpoint is copied from the infrastructure by Cluster API itself.
-func Cluster(hc *hyperv1.HostedCluster, infra client.Object, paused bool) *clusterv1.Cluster {
+func Cluster(hc *hyperv1.HostedCluster, infra client.Object) *clusterv1.Cluster {
 	gvk := infra.GetObjectKind().GroupVersionKind()
 	return &clusterv1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: names.NamespaceOf(hc), Name: hc.Spec.InfraID},
 		Spec: clusterv1.ClusterSpec{
-			Paused:            ptr.To(paused),
+			Paused:            ptr.To(false),
 			ControlPlaneRef:   clusterv1.ContractVersionedObjectReference{APIGroup: hyperv1.GroupVersion.Group, Kind: "HostedControlPlane", Name: hc.Name},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: gvk.Group, Kind: gvk.Kind, Name: infra.GetName()},
+		},
+	}
+}
+
+// Paused is the Cluster as it is, paused or not. It needs no platform: a cluster whose platform is not known, or not switched on any more, can be paused and
+// resumed, too.
+func Paused(live *clusterv1.Cluster, paused bool) *clusterv1.Cluster {
+	return &clusterv1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name},
+		Spec: clusterv1.ClusterSpec{
+			Paused: ptr.To(paused), ControlPlaneRef: live.Spec.ControlPlaneRef, InfrastructureRef: live.Spec.InfrastructureRef,
 		},
 	}
 }

@@ -124,15 +124,41 @@ func Of(obs *state.Observed, g status.Gates, now time.Time) Case {
 	}
 	newest := state.Newest(obs.HCP.Status.VersionStatus)
 	c.under = newest.Image != "" && (!obs.Target.Matches(newest.Image) || newest.State == configv1.PartialUpdate)
-	succeeding, progress := conditions.Get(hc.Status.Conditions, hyperv1.ClusterVersionSucceeding), conditions.Get(hc.Status.Conditions, hyperv1.HostedClusterProgressing)
-	switch t := obs.OperatorTrouble(); {
-	case t != nil && progress != nil && progress.Status == metav1.ConditionTrue: // who would tell of the rest does not run
-		c.failing, c.since = t.Message, progress.LastTransitionTime.Time
-	case succeeding != nil && succeeding.Status == metav1.ConditionFalse:
-		c.failing, c.since = succeeding.Message, succeeding.LastTransitionTime.Time
+	if c.failing, c.since = operatorFails(obs, newest); c.failing == "" {
+		c.failing, c.since = rolloutFails(obs, newest, now)
 	}
 	return c
 }
+
+// operatorFails says why, and since when, the control-plane-operator of target does not run; empty: it does. What it was like before target was taken, or before
+// the cluster began to wake, does not count. A cluster that wakes needs its operator, so this is told of one, too.
+func operatorFails(obs *state.Observed, newest configv1.UpdateHistory) (why string, since time.Time) {
+	t, progress := obs.OperatorTrouble(), conditions.Get(obs.HC.Status.Conditions, hyperv1.HostedClusterProgressing)
+	if t == nil || progress == nil || progress.Status != metav1.ConditionTrue {
+		return "", time.Time{}
+	}
+	since = latest(progress.LastTransitionTime.Time, newest.StartedTime.Time, obs.OperatorSince)
+	if wakes := conditions.Get(obs.HC.Status.Conditions, hyperv1.HostedClusterHibernated); wakes != nil {
+		since = latest(since, wakes.LastTransitionTime.Time)
+	}
+	return t.Message, since
+}
+
+// rolloutFails says why, and since when, the control plane does not get to target; empty: nobody says that. What is said of another release, or was before the
+// operator saw the present spec, says nothing of target. Nor does what a cluster that is not awake lacks: the time counts from when it was.
+func rolloutFails(obs *state.Observed, newest configv1.UpdateHistory, now time.Time) (why string, since time.Time) {
+	told := conditions.Current(obs.HCP.Status.Conditions, hyperv1.ClusterVersionSucceeding, obs.HCP.Generation)
+	if told == nil || told.Status != metav1.ConditionFalse || !obs.Target.Matches(newest.Image) || pause.WorkersOff(obs.HC, now) {
+		return "", time.Time{}
+	}
+	since = latest(told.LastTransitionTime.Time, newest.StartedTime.Time)
+	if heard := conditions.Get(obs.HC.Status.Conditions, hyperv1.ClusterVersionSucceeding); heard != nil { // Unknown while the cluster slept
+		since = latest(since, heard.LastTransitionTime.Time)
+	}
+	return told.Message, since
+}
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // lastGood is the newest release that a control plane had completely before target.
 func lastGood(v *hyperv1.ClusterVersionStatus, target *release.Release) *configv1.UpdateHistory {

@@ -6,12 +6,18 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	configv1 "hcp.internal/api/config/v1"
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/contract/upgrades"
+	"hcp.internal/platform/internal/controlplane/trouble"
+	"hcp.internal/platform/internal/hostedcluster/state"
 	"hcp.internal/platform/internal/hostedcluster/statetest"
+	"hcp.internal/platform/internal/hostedcluster/status"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/release"
 )
 
@@ -76,6 +82,92 @@ func TestComebackDecision(t *testing.T) {
 	t.Run("When it goes back the note should say from where, to where and why", func(t *testing.T) {
 		NewWithT(t).Expect(*fails().Decide().Note).To(Equal(upgrades.Note{From: statetest.Image135, To: statetest.Image1353, FromVersion: "1.35.4", ToVersion: "1.35.3", At: statetest.Noon.Truncate(time.Second), Why: "kube-apiserver does not start"}))
 	})
+}
+
+// upgrading is the world of an upgrade from 1.35.3 to 1.35.4 that was taken up at started, and fails since failing as far as the control plane tells.
+func upgrading(started, failing time.Time, edit ...func(*state.Observed)) *state.Observed {
+	return statetest.Seen(func(obs *state.Observed) {
+		obs.HC.Annotations[upgrades.ReturnAnnotation] = "true"
+		obs.Before, obs.Last = statetest.ReleaseOf(statetest.Image1353), &configv1.UpdateHistory{Image: statetest.Image1353, Version: "1.35.3", State: configv1.CompletedUpdate}
+		obs.HCP = &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Generation: 7}, Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: statetest.Image135}}
+		obs.HCP.Status.VersionStatus = &hyperv1.ClusterVersionStatus{Desired: configv1.Release{Image: statetest.Image135, Version: "1.35.4"},
+			History: []configv1.UpdateHistory{{Image: statetest.Image135, Version: "1.35.4", State: configv1.PartialUpdate, StartedTime: metav1.NewTime(started)}, *obs.Last}}
+		obs.HCP.Status.Conditions = []metav1.Condition{{Type: hyperv1.ClusterVersionSucceeding, Status: metav1.ConditionFalse, Reason: hyperv1.FromClusterVersionReason,
+			Message: "kube-apiserver does not start", ObservedGeneration: 7, LastTransitionTime: metav1.NewTime(failing)}}
+		for _, e := range edit {
+			e(obs)
+		}
+		status.Set(obs, failing) // what passes before this one have reported
+	})
+}
+
+// TestFailure has an upgrade that fails, as a pass finds it at noon: it goes back when it has failed for ten minutes while the cluster was awake.
+func TestFailure(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return statetest.Noon.Add(-d) }
+	// another is the world just after the release was named: the control plane has told of nothing but the one before.
+	another := func(obs *state.Observed) {
+		obs.HCP.Status.VersionStatus.History[0].Image, obs.HCP.Status.VersionStatus.History[0].Version = "reg.example.com/release:1.35.2", "1.35.2"
+	}
+	noOperator := func(since time.Time) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			obs.Troubles = []trouble.Trouble{{Component: names.ControlPlaneOperator, Reason: trouble.ImagePullBackOff, Message: "pod x can't get image"}}
+			obs.OperatorSince = since
+		}
+	}
+	wakes := func(obs *state.Observed) {
+		obs.HCP.Status.Conditions = append(obs.HCP.Status.Conditions, conditions.False(hyperv1.HostedClusterHibernated, hyperv1.WakingReason, "the control plane is on its way up"))
+	}
+	both := func(edits ...func(*state.Observed)) func(*state.Observed) {
+		return func(obs *state.Observed) {
+			for _, e := range edits {
+				e(obs)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		obs    *state.Observed
+		then   func(*state.Observed) // what has changed since the passes before
+		back   bool
+		reason string
+		left   time.Duration
+	}{
+		"When the release has failed for long enough it should go back": {obs: upgrading(ago(2*time.Hour), ago(time.Hour)), back: true},
+		"When the release before has failed for hours another one should be tried": {
+			obs: upgrading(ago(2*time.Hour), ago(2*time.Hour), another), reason: upgrades.NotFailedReason},
+		"When the control plane has not told of the spec as it is nothing should count as failed": {
+			obs: upgrading(ago(2*time.Hour), ago(2*time.Hour), func(obs *state.Observed) { obs.HCP.Generation++ }), reason: upgrades.NotFailedReason},
+		"When the release began to fail where the one before had stopped it should have its own time": {
+			obs: upgrading(ago(time.Minute), ago(2*time.Hour)), reason: upgrades.FailingReason, left: 9 * time.Minute},
+		"When the operator has not run for long enough it should go back": {obs: upgrading(ago(2*time.Hour), ago(time.Hour), noOperator(ago(time.Hour))), back: true},
+		"When the operator has not run since before the release it should have its own time": {
+			obs: upgrading(ago(time.Minute), ago(2*time.Hour), noOperator(time.Time{})), reason: upgrades.FailingReason, left: 9 * time.Minute},
+		"When the operator of another release was deployed a minute ago it should have its time": {
+			obs: upgrading(ago(2*time.Hour), ago(2*time.Hour), both(another, noOperator(ago(time.Minute)))), reason: upgrades.FailingReason, left: 9 * time.Minute},
+		"When the cluster wakes it should not count what it lacks": {obs: upgrading(ago(12*time.Hour), ago(11*time.Hour), wakes), reason: upgrades.NotFailedReason},
+		"When the cluster is awake again the time it slept should not count": {
+			obs: upgrading(ago(12*time.Hour), ago(11*time.Hour), wakes), then: func(obs *state.Observed) {
+				conditions.Remove(&obs.HCP.Status.Conditions, hyperv1.HostedClusterHibernated)
+			}, reason: upgrades.FailingReason, left: 10 * time.Minute},
+		"When the cluster can't wake as the operator does not run it should go back": {
+			obs: upgrading(ago(12*time.Hour), ago(11*time.Hour), both(wakes, noOperator(ago(11*time.Hour)))), back: true},
+		"When the cluster began to wake a minute ago and the operator does not run it should have its time": {
+			obs: upgrading(ago(12*time.Hour), ago(11*time.Hour), both(wakes, noOperator(ago(11*time.Hour)))), then: func(obs *state.Observed) {
+				conditions.Get(obs.HC.Status.Conditions, hyperv1.HostedClusterHibernated).LastTransitionTime = metav1.NewTime(ago(time.Minute))
+			}, reason: upgrades.FailingReason, left: 9 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.then != nil {
+				tc.then(tc.obs)
+			}
+			v := Of(tc.obs, status.Set(tc.obs, statetest.Noon), statetest.Noon).Decide()
+			g.Expect(v.Note != nil).To(Equal(tc.back), "%+v", v.condition)
+			if !tc.back {
+				g.Expect(v.condition.Reason).To(Equal(tc.reason), v.condition.Message)
+				g.Expect(v.Left).To(Equal(tc.left))
+			}
+		})
+	}
 }
 
 // Whatever is the case, it goes back only where somebody asked for it, within a minor version, once, and after the time that was asked for.

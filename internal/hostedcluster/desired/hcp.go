@@ -61,6 +61,7 @@ func HostedControlPlane(obs *state.Observed) *hyperv1.HostedControlPlane {
 		},
 		Spec: hcpSpec(hc, &live.Spec),
 	}
+	hcp.Spec.AutoNode = obs.AutoNode(hcp.Spec.AutoNode)
 	if ca := sources.ProxyCA(&hc.Spec); hcp.Spec.AdditionalTrustBundle == nil && len(obs.Sources.ConfigMap(ca).Data[names.CABundleKey]) > 0 {
 		hcp.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: names.UserCABundle}
 	}
@@ -217,5 +218,17 @@ func PausedControlPlane(hc *hyperv1.HostedCluster, live *hyperv1.HostedControlPl
 		}
 	}
 	hcp.Spec.PausedUntil = hc.Spec.PausedUntil
+	return hcp
+}
+
+// HeldControlPlane is the HostedControlPlane as it is, with what is passed on also while a gate is closed: the end of a pause, and whether it sleeps. Karpenter, which
+// leaves for that, comes back when the gate is open.
+func HeldControlPlane(obs *state.Observed) *hyperv1.HostedControlPlane {
+	hcp := PausedControlPlane(obs.HC, obs.HCP)
+	hcp.Spec.AutoNode = obs.AutoNode(hcp.Spec.AutoNode)
+	delete(hcp.Annotations, hyperv1.HibernateAnnotation)
+	if obs.PutsToSleep(obs.HCP.Annotations) {
+		hcp.Annotations[hyperv1.HibernateAnnotation] = "true"
+	}
 	return hcp
 }

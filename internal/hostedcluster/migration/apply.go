@@ -301,26 +301,31 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// unlock is the last write of a move.
+// unlock is the last write of a move. What is asked for since the HostedCluster was read has to be looked at first.
 func (x executor) unlock(ctx context.Context) error {
+	const migrate, back, failed = hyperv1.PrivateCAPIMigrateAnnotation, hyperv1.PrivateCAPIRollbackAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation
 	change := map[string]*string{
 		hyperv1.PrivateCAPIMigrationInProgressAnnotation: nil, hyperv1.PrivateCAPIMigrationLockAnnotation: nil, hyperv1.PrivateCAPIMigrationAckAnnotation: nil,
-		hyperv1.PrivateCAPIMigrateAnnotation: nil,
+		migrate: nil, failed: nil,
 	}
 	if x.reason != "" {
-		change[hyperv1.PrivateCAPIMigrationFailedAnnotation] = ptr.To(string(x.reason))
+		change[failed] = ptr.To(string(x.reason))
 	} else {
-		change[hyperv1.PrivateCAPIMigrationFailedAnnotation] = nil
 		change[hyperv1.PrivateCAPIMovedAnnotation] = ptr.To(x.now.UTC().Format(time.RFC3339))
 	}
-	if x.direction == Reverse || x.reason == ReasonRequested {
-		change[hyperv1.PrivateCAPIRollbackAnnotation] = nil
+	if x.direction == Reverse || x.hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] != "true" {
+		// It is done, or would veto every later move: objects in the standard groups can't be moved back.
+		change[back] = nil
 	}
 	if x.direction == Reverse && x.reason == "" {
-		// Or it would be moved again at once.
-		change[hyperv1.PrivateCAPIMigrationFailedAnnotation] = ptr.To(string(ReasonRequested))
+		if x.hc.Annotations[migrate] == "true" {
+			delete(change, migrate) // asked for during the way back, and comes next
+		} else {
+			change[failed] = ptr.To(string(ReasonRequested)) // or it would be moved again at once
+		}
 	}
-	return client.IgnoreNotFound(x.annotate(ctx, x.hc, change))
+	err := x.Patch(ctx, x.hc, patch.Metadata{ResourceVersion: x.hc.ResourceVersion, Annotations: change}.Patch(), client.FieldOwner(fieldOwner))
+	return client.IgnoreNotFound(err)
 }
 
 // writeJournal replaces the journal that was read, or makes one.

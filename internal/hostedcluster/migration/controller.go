@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -199,20 +201,19 @@ func (c *Controller) begin(ctx context.Context, hc *hyperv1.HostedCluster, lock 
 
 // move makes steps until something has to be waited for.
 func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
-	all, err := c.kinds()
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	r, ns := reader{c.Direct, all}, names.NamespaceOf(hc)
+	key, ns := client.ObjectKeyFromObject(hc), names.NamespaceOf(hc)
 	for ctx.Err() == nil {
-		o, err := r.observe(ctx, hc, &j)
+		o, err := c.observe(ctx, hc, &j)
 		if err != nil {
-			return ctrl.Result{}, err
+			// Nor could it be taken back: for that all has to be seen that is seen on the way.
+			return ctrl.Result{}, errors.Join(err, c.report(ctx, hc, progress(j, Plan{Wait: "it can't be looked at: " + err.Error()})...))
 		}
-		o.Now = c.Clock.Now()
 		p := planFor(o)
 		if err := c.report(ctx, hc, progress(j, p)...); err != nil {
 			return ctrl.Result{}, err
+		}
+		if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpDeploy }) {
+			c.noteDeployed(key, o.Now)
 		}
 		x := executor{Client: c.Direct, deployer: c.Deployer, hc: hc, now: o.Now, reason: j.Failure, direction: j.Direction}
 		err = x.run(ctx, p)
@@ -246,11 +247,23 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 		if cm, err = writeJournal(ctx, c.Direct, ns, j, cm); err != nil {
 			return ctrl.Result{}, fmt.Errorf("noting phase %s of the move of HostedCluster %s: %w", j.Phase, names.BackReference(hc), err)
 		}
-		if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+		if err := c.Direct.Get(ctx, key, hc); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
 	return ctrl.Result{}, ctx.Err()
+}
+
+// noteDeployed notes when the programs of a hosted cluster were deployed last; the zero time forgets it.
+func (c *Controller) noteDeployed(key types.NamespacedName, at time.Time) {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	if c.start.deployed == nil {
+		c.start.deployed = map[types.NamespacedName]time.Time{}
+	}
+	if c.start.deployed[key] = at; at.IsZero() {
+		delete(c.start.deployed, key)
+	}
 }
 
 func machinesOf(objs []Object) (n int) {
@@ -280,6 +293,7 @@ func (c *Controller) kinds() ([]Kind, error) {
 
 // ended tells of the end of a move, once the lock is off.
 func (c *Controller) ended(ctx context.Context, hc *hyperv1.HostedCluster, j Journal) error {
+	c.noteDeployed(client.ObjectKeyFromObject(hc), time.Time{})
 	if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
 		return client.IgnoreNotFound(err)
 	}

@@ -59,12 +59,14 @@ type deployer struct {
 	mu      sync.Mutex
 	refuses map[string]error // by name of the HostedCluster
 	mute    map[string]error
+	deploys int // how often it was asked to
 }
 
 // Deploy implements Deployer.
 func (d *deployer) Deploy(_ context.Context, hc *hyperv1.HostedCluster, private, _ bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.deploys++
 	if private {
 		return d.refuses[hc.Name]
 	}
@@ -145,6 +147,20 @@ func (f *fleet) add(t testing.TB, name string, machines int) *hyperv1.HostedClus
 		g.Expect(f.client.Create(ctx, pod)).To(Succeed())
 	}
 	return hc
+}
+
+// program makes a Deployment of a control plane, of whose replicas some are available.
+func (f *fleet) program(t testing.TB, ns, name string, replicas, available int32) *appsv1.Deployment {
+	t.Helper()
+	g, labels := NewWithT(t), map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+	}}
+	g.Expect(f.client.Create(t.Context(), d)).To(Succeed())
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: available, AvailableReplicas: available}
+	g.Expect(f.client.Status().Update(t.Context(), d)).To(Succeed())
+	return d
 }
 
 func ownedBy(o *unstructured.Unstructured) []metav1.OwnerReference {

@@ -64,8 +64,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		if a[hyperv1.HostedClusterScopeAnnotation] == hyperv1.LegacyScope {
 			pending++
 		}
-		if reason := Reason(a[hyperv1.PrivateCAPIMigrationFailedAnnotation]); reason != "" && reason != ReasonRequested {
-			failed[known(reason)]++
+		if Failed(hc) {
+			failed[known(Reason(a[hyperv1.PrivateCAPIMigrationFailedAnnotation]))]++
 		}
 		c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
 		if c != nil && c.Status == metav1.ConditionTrue && a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {

@@ -196,6 +196,24 @@ func (m *model) calm() error {
 	return nil
 }
 
+// ignored is a move whose lock nobody acknowledges.
+func (m *model) ignored() error {
+	for range 10 {
+		m.settle()
+		if m.locked() {
+			m.turn(-1)
+		}
+		if err := m.check(); err != nil {
+			return err
+		}
+		m.now = m.now.Add(time.Minute)
+	}
+	if m.journal.Phase != RolledBack || m.journal.Failure != ReasonQuiesce {
+		return fmt.Errorf("phase %s, %s", m.journal.Phase, m.journal.Failure)
+	}
+	return m.end()
+}
+
 // edit is a user's change of an object that counts.
 func (m *model) edit(id ID) {
 	spec := map[string]any{"edited": int64(m.uids)}
@@ -306,6 +324,11 @@ func TestModel(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		t.Run(fmt.Sprintf("When nobody disturbs it it should be committed (back: %t)", reverse), func(t *testing.T) {
 			if err := newModel(reverse).calm(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		t.Run(fmt.Sprintf("When the operator never lets go it should be taken back, and keep no other hosted cluster waiting (back: %t)", reverse), func(t *testing.T) {
+			if err := newModel(reverse).ignored(); err != nil {
 				t.Fatal(err)
 			}
 		})

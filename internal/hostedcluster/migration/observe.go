@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -165,6 +166,26 @@ func (r reader) pages(ctx context.Context, list client.ObjectList, ns string, ea
 // programs are the Deployments of programNames that there are. Their pods are read after them, and the control-plane-operator, which could start
 // others, first of all.
 func (r reader) programs(ctx context.Context, ns string) ([]Program, error) {
+	return r.deployments(ctx, ns, func(d *appsv1.Deployment) (int, error) {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err != nil {
+			return 0, fmt.Errorf("reading the selector of Deployment %s/%s: %w", ns, d.Name, err)
+		}
+		pods := &metav1.PartialObjectMetadataList{}
+		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		if err := r.List(ctx, pods, client.InNamespace(ns), client.MatchingLabelsSelector{Selector: selector}, unended); err != nil {
+			return 0, fmt.Errorf("listing the pods of Deployment %s/%s: %w", ns, d.Name, err)
+		}
+		return len(pods.Items), nil
+	})
+}
+
+// unended are pods with processes. One that was evicted, for example, has none, and stays there: its ReplicaSet does not count it.
+var unended = client.MatchingFieldsSelector{Selector: fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)), fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)))}
+
+// deployments are the programs, with as many pods as pods says of each.
+func (r reader) deployments(ctx context.Context, ns string, pods func(*appsv1.Deployment) (int, error)) ([]Program, error) {
 	var out []Program
 	for _, name := range programNames {
 		d, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: name}, &appsv1.Deployment{})
@@ -174,28 +195,24 @@ func (r reader) programs(ctx context.Context, ns string) ([]Program, error) {
 		if d == nil {
 			continue
 		}
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		n, err := pods(d)
 		if err != nil {
-			return nil, fmt.Errorf("reading the selector of Deployment %s/%s: %w", ns, name, err)
+			return nil, err
 		}
-		pods := &metav1.PartialObjectMetadataList{}
-		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-		if err := r.List(ctx, pods, client.InNamespace(ns), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return nil, fmt.Errorf("listing the pods of Deployment %s/%s: %w", ns, name, err)
-		}
-		out = append(out, programOf(d, len(pods.Items)))
+		out = append(out, programOf(d, n))
 	}
 	return out, nil
 }
 
 func programOf(d *appsv1.Deployment, pods int) Program {
-	p := Program{Name: d.Name, UID: d.UID, Replicas: 1, Pods: pods}
+	p := Program{Name: d.Name, UID: d.UID, Replicas: 1, Pods: pods, Runs: d.Status.AvailableReplicas > 0}
 	if d.Spec.Replicas != nil {
 		p.Replicas = *d.Spec.Replicas
 	}
 	seen := d.Status.ObservedGeneration >= d.Generation
 	p.Settled = seen && d.Status.Replicas == 0
-	p.Available = seen && p.Replicas > 0 && d.Status.UpdatedReplicas == p.Replicas && d.Status.AvailableReplicas == p.Replicas && d.Status.Replicas == p.Replicas
+	older := d.Status.Replicas - d.Status.UpdatedReplicas
+	p.Available = seen && p.Replicas > 0 && d.Status.AvailableReplicas > older // were all older ones available, one more would be
 	if n, err := strconv.ParseInt(d.Annotations[beforeAnnotation], 10, 32); err == nil && n >= 0 {
 		before := int32(n)
 		p.Before = &before
@@ -250,6 +267,19 @@ func needs(p Phase) (objects, dependents bool) {
 }
 
 // observe reads what the next plan looks at.
+func (c *Controller) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journal) (Observed, error) {
+	all, err := c.kinds()
+	if err != nil {
+		return Observed{}, err
+	}
+	o, err := reader{c.Direct, all}.observe(ctx, hc, j)
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	o.Now, o.Deployed = c.Clock.Now(), c.start.deployed[client.ObjectKeyFromObject(hc)]
+	return o, err
+}
+
+// observe reads what the next plan looks at.
 func (r reader) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journal) (o Observed, err error) {
 	ns := names.NamespaceOf(hc)
 	o.HC, o.Journal = hc, j
@@ -281,6 +311,9 @@ func (r reader) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journ
 	}
 	if o.To, err = r.objects(ctx, ns, j.Direction.Private()); err != nil || !dependents {
 		return o, err
+	}
+	if j.Phase == RollBack && !slices.ContainsFunc(o.To, Object.isCopy) {
+		return o, nil // nothing is owned by copies, and a kind that can't be listed keeps nothing paused
 	}
 	uids := map[types.UID]bool{}
 	for _, obj := range slices.Concat(o.From, o.To) {

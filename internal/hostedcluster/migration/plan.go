@@ -31,6 +31,8 @@ type Observed struct {
 	Lease *metav1.ObjectMeta
 	// Rights are the groups of Cluster API that Roles of the manager and the provider name.
 	Rights []string
+	// Deployed is when this process deployed the programs last; zero: it has not.
+	Deployed time.Time
 }
 
 // Dependent is an object of another group than Cluster API's, with owners in these.
@@ -49,11 +51,13 @@ type Program struct {
 	Replicas int32
 	// Before is how many replicas there were before the move; nil: it has not changed them.
 	Before *int32
-	// Pods are those there are, also the ones that end.
+	// Pods are those with processes, also the ones that end.
 	Pods int
 	// Settled: the Deployment's controller has seen its spec, and counts no replicas.
 	Settled bool
-	// Available: all of its replicas are, of its newest template.
+	// Runs: a replica is available, of whichever template.
+	Runs bool
+	// Available: at least one of its replicas is, of its newest template.
 	Available bool
 }
 
@@ -85,6 +89,9 @@ func planFor(o Observed) Plan {
 		return Plan{Next: ScaleUp} // the last thing before a crash
 	}
 	if !committed && !o.acknowledged() {
+		if j.Phase == RollBack && o.untouched() {
+			return Plan{Next: RolledBack} // who does not answer may never do so, and others wait for their turn
+		}
 		if o.Now.Sub(j.PhaseStarted) > patience[Quiesce] && j.Phase == Quiesce {
 			return Plan{Failure: &Failure{timeoutReason(Quiesce), o.unacknowledged()}}
 		}
@@ -346,9 +353,12 @@ func (o Observed) verify(next Phase) Plan {
 	return Plan{Next: next, Done: len(o.From), Total: len(o.From)}
 }
 
+// redeploy is how often programs that don't come are deployed again, as the HostedCluster says by then: what keeps them may be corrected there.
+const redeploy = 30 * time.Second
+
 // available waits for the programs, which can only look: everything is paused.
 func (o Observed) available() Plan {
-	p := Plan{Total: len(o.Programs)}
+	p := Plan{Total: len(o.Programs), Ordered: true}
 	var missing []string
 	for _, program := range o.Programs {
 		wanted := program.Before != nil && *program.Before > 0
@@ -362,11 +372,14 @@ func (o Observed) available() Plan {
 			p.Done++
 		}
 	}
-	if len(missing) > 0 {
-		p.Wait = "waiting for " + some(missing)
+	if len(missing) == 0 {
+		p.Next = Unpause
 		return p
 	}
-	p.Next = Unpause
+	p.Wait = "waiting for " + some(missing)
+	if o.Now.Sub(o.Deployed) >= redeploy {
+		p.Steps = append(p.Steps, Step{Op: OpDeploy, Private: o.Journal.Direction.Private(), Awake: true})
+	}
 	return p
 }
 

@@ -54,6 +54,7 @@ type Inventory struct {
 	Namespace  *corev1.Namespace // nil: there is none
 	From, To   []Object
 	Dependents []Dependent
+	Programs   []Program // without their pods
 	Kinds      []Kind
 	// Operator says why the operator that looks after the hosted cluster now isn't there, Speaks why its control-plane-operator can't work with
 	// private types.
@@ -70,7 +71,7 @@ type Inventory struct {
 // judge finds what speaks against a move. Nothing is read or written.
 func judge(in Inventory) Report {
 	r := Report{HostedCluster: names.BackReference(in.HC), Direction: in.Direction, Objects: len(in.From), Machines: machinesOf(in.From), Dependents: len(in.Dependents)}
-	for _, rule := range []func(Inventory) []Refusal{clusterSettled, poolsSettled, namespaceOpen, kindsServed, objectsMovable, ownersKnown, nothingThere, programsSpeak, rightsGranted, copiesAccepted, roomForCopies} {
+	for _, rule := range []func(Inventory) []Refusal{clusterSettled, poolsSettled, namespaceOpen, kindsServed, objectsMovable, ownersKnown, nothingThere, programsSpeak, programsRun, rightsGranted, copiesAccepted, roomForCopies} {
 		r.Refusals = append(r.Refusals, rule(in)...)
 	}
 	return r
@@ -210,6 +211,21 @@ func programsSpeak(in Inventory) (out []Refusal) {
 	return out
 }
 
+// programsRun: after the commit everything stays paused until each program runs, and one that does not run now would not run then. On the way back
+// that keeps nobody: it may be private types that keep a program from running.
+func programsRun(in Inventory) (out []Refusal) {
+	if in.Direction == Reverse {
+		return nil
+	}
+	for _, p := range in.Programs {
+		if p.Replicas > 0 && !p.Runs {
+			out = append(out, refuse("ProgramNotRunning", "find out from its pods and events why it does not run, for example an image that can't be pulled or a node without room",
+				"no replica of Deployment %s is available", p.Name)...)
+		}
+	}
+	return out
+}
+
 func rightsGranted(in Inventory) []Refusal {
 	if len(in.Denied) == 0 {
 		return nil
@@ -283,6 +299,9 @@ func (c *Controller) Preflight(ctx context.Context, hc *hyperv1.HostedCluster, d
 	if in.Dependents, err = r.dependents(ctx, ns, uids); apierrors.IsForbidden(err) {
 		in.Denied = append(in.Denied, "list every kind: "+err.Error())
 	} else if err != nil {
+		return Report{}, err
+	}
+	if in.Programs, err = r.deployments(ctx, ns, func(*appsv1.Deployment) (int, error) { return 0, nil }); err != nil {
 		return Report{}, err
 	}
 	if c.Deployer != nil {

@@ -28,6 +28,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -104,8 +105,11 @@ func TestJudge(t *testing.T) {
 		}},
 		"When the operator for standard types is away it should wait":  {change: func(in *Inventory) { in.Operator = errors.New("gone") }, reason: "NoOperator"},
 		"When its control-plane-operator is too old it should be told": {change: func(in *Inventory) { in.Speaks = errors.New("image r/cpo:4.13 is too old") }, reason: "OldControlPlaneOperator", says: "r/cpo:4.13"},
-		"When it goes back an old control-plane-operator does not matter": {change: func(in *Inventory) {
-			in.Direction, in.Speaks = Reverse, errors.New("image r/cpo:4.13 is too old")
+		"When a program does not run it should say which": {change: func(in *Inventory) {
+			in.Programs = []Program{{Name: "asleep"}, {Name: "one-of-three", Replicas: 3, Runs: true}, {Name: "broken", Replicas: 1}}
+		}, reason: "ProgramNotRunning", says: "Deployment broken"},
+		"When it goes back neither an old control-plane-operator nor a program that does not run should keep it": {change: func(in *Inventory) {
+			in.Direction, in.Speaks, in.Programs = Reverse, errors.New("image r/cpo:4.13 is too old"), []Program{{Name: "broken", Replicas: 1}}
 			in.HC.Annotations = map[string]string{hyperv1.PrivateCAPITypesAnnotation: "true"}
 			in.From = nil
 		}},
@@ -212,6 +216,15 @@ func TestRefused(t *testing.T) {
 		f.mute["old"] = errors.New("image r/cpo:4.13 has no label")
 		f.mu.Unlock()
 		f.refused(t, f.client, "old", "OldControlPlaneOperator")
+	})
+	t.Run("When one of its programs does not run it should be told, for it would not start after the move either", func(t *testing.T) {
+		f.add(t, "idle", 1)
+		f.program(t, f.ns+"-idle", names.CAPIProvider, 1, 0)
+		f.program(t, f.ns+"-idle", names.ClusterAPI, 0, 0) // nobody wants it to run
+		f.program(t, f.ns+"-idle", names.ControlPlaneOperator, 2, 1)
+		report := f.refused(t, f.client, "idle", "ProgramNotRunning")
+		NewWithT(t).Expect(report.Refusals).To(HaveLen(1))
+		NewWithT(t).Expect(report.Refusals[0].Message).To(ContainSubstring("Deployment " + names.CAPIProvider))
 	})
 	t.Run("When a quota leaves no room for copies it should be told", func(t *testing.T) {
 		f.add(t, "quota", 2)

@@ -44,6 +44,12 @@ func (o Observed) rollBack() Plan {
 	return o.unpause(o.From, RolledBack)
 }
 
+// untouched tells that a move has changed nothing that would have to be taken back, so that an operator may be at work.
+func (o Observed) untouched() bool {
+	p := o.rollBack()
+	return p.Next == RolledBack && len(p.Steps) == 0
+}
+
 // rightsIn is a group of Cluster API, private or standard, in which programs have rights; empty: they have none.
 func (o Observed) rightsIn(private bool) string {
 	for _, g := range o.Rights {

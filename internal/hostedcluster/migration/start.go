@@ -56,6 +56,7 @@ type starting struct {
 	kinds      []Kind
 	kindsUntil time.Time
 	refused    map[types.NamespacedName]bool // those that couldn't be moved when they were looked at last
+	deployed   map[types.NamespacedName]time.Time
 }
 
 // Settings say which hosted clusters are moved, and when.
@@ -126,6 +127,15 @@ func asked(hc *hyperv1.HostedCluster, s Settings) (Direction, bool) {
 	return Forward, s.Automatic || a[hyperv1.PrivateCAPIMigrateAnnotation] == "true"
 }
 
+// Refused is how condition PrivateCAPIMigrationProgressing begins for a move that checks object to. Others that are held wait for others.
+const Refused = "can't be moved: "
+
+// Failed says whether the move of a hosted cluster failed, and wasn't only taken back because somebody asked for that.
+func Failed(hc *hyperv1.HostedCluster) bool {
+	reason := hc.Annotations[hyperv1.PrivateCAPIMigrationFailedAnnotation]
+	return reason != "" && reason != string(ReasonRequested)
+}
+
 // mayStart says why the move of a hosted cluster must wait; empty: it may begin. What a person asked for is held by the number of moves alone.
 // A move that failed stops those that would begin by themselves.
 func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings, now time.Time) string {
@@ -135,7 +145,7 @@ func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings
 		if a[hyperv1.PrivateCAPIMigrationInProgressAnnotation] == "true" {
 			moving++
 		}
-		if reason := a[hyperv1.PrivateCAPIMigrationFailedAnnotation]; reason != "" && reason != string(ReasonRequested) {
+		if Failed(&all[i]) {
 			failed = append(failed, names.BackReference(&all[i]))
 		}
 	}
@@ -169,30 +179,26 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	}
 	settings, err := ParseSettings(state.Annotations)
 	direction, wanted := asked(hc, settings)
+	if why := unheeded(hc, c.Clock.Now()); !wanted && why != "" {
+		return c.hold(ctx, hc, Refused+why, recheckMode)
+	}
 	if !wanted && hc.Annotations[hyperv1.HostedClusterScopeAnnotation] == hyperv1.LegacyScope {
 		return ctrl.Result{RequeueAfter: recheckMode}, nil
 	}
 	if !wanted {
 		return ctrl.Result{}, nil
 	}
-	soon := recheckStart
-	hold := func(why string) (ctrl.Result, error) {
-		if err := c.report(ctx, hc, held(hc, why)); err != nil {
-			return ctrl.Result{}, fmt.Errorf("%s; reporting that on the HostedCluster: %w", why, err)
-		}
-		return ctrl.Result{RequeueAfter: soon}, nil
-	}
 	if err != nil {
-		return hold(fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err))
+		return c.hold(ctx, hc, fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err), recheckStart)
 	}
 	// A cache may be behind, so it only says who has to wait.
 	all := &hyperv1.HostedClusterList{}
 	if err := c.Cached.List(ctx, all); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
 	}
-	soon = recheck(all.Items, settings)
+	soon := recheck(all.Items, settings)
 	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
-		return hold(why)
+		return c.hold(ctx, hc, why, soon)
 	}
 	pools := &hyperv1.NodePoolList{}
 	if err := c.Cached.List(ctx, pools); err != nil {
@@ -209,17 +215,11 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 		why = itsTurn(hc, all.Items, c.turns(all.Items, pools.Items, settings), settings)
 	}
 	if why != "" {
-		return hold(why)
+		return c.hold(ctx, hc, why, soon)
 	}
-	report, err := c.Preflight(ctx, hc, direction)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	c.noteRefusal(client.ObjectKeyFromObject(hc), len(report.Refusals) > 0)
-	if len(report.Refusals) > 0 {
-		why = "can't be moved: " + report.Refusals[0].String() + more(len(report.Refusals)-1)
+	if why = c.obstacle(ctx, hc, direction); why != "" {
 		known := said(hc, why)
-		result, err := hold(why)
+		result, err := c.hold(ctx, hc, why, soon)
 		if err == nil && !known {
 			c.tell(ctx, hc, false, eventHeld, why)
 		}
@@ -229,6 +229,47 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
 	}
 	return ctrl.Result{}, nil // the lock is an event
+}
+
+// hold says why a move does not begin, and looks again soon.
+func (c *Controller) hold(ctx context.Context, hc *hyperv1.HostedCluster, why string, soon time.Duration) (ctrl.Result, error) {
+	if err := c.report(ctx, hc, held(hc, why)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("%s; reporting that on the HostedCluster: %w", why, err)
+	}
+	return ctrl.Result{RequeueAfter: soon}, nil
+}
+
+// obstacle is what speaks against a move; empty: nothing. One that can't even be looked at holds up no other.
+func (c *Controller) obstacle(ctx context.Context, hc *hyperv1.HostedCluster, direction Direction) string {
+	report, err := c.Preflight(ctx, hc, direction)
+	c.noteRefusal(client.ObjectKeyFromObject(hc), err != nil || len(report.Refusals) > 0)
+	switch {
+	case err != nil:
+		ctrl.LoggerFrom(ctx).Error(err, "looking at a hosted cluster that is to be moved")
+		return "can't be looked at: " + err.Error()
+	case len(report.Refusals) > 0:
+		return Refused + report.Refusals[0].String() + more(len(report.Refusals)-1)
+	}
+	return ""
+}
+
+// unheeded says why what a person asked for, and what is not wanted as asked tells, is not done; empty: nobody asked.
+func unheeded(hc *hyperv1.HostedCluster, now time.Time) string {
+	if !byHand(hc) {
+		return ""
+	}
+	direction := Forward
+	if hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true" {
+		direction = Reverse
+	}
+	refusals := clusterSettled(Inventory{Now: now, HC: hc, Direction: direction})
+	if len(refusals) == 0 {
+		return ""
+	}
+	if refusals[0].Reason == "AlreadyMoved" {
+		refusals[0].Remedy = "remove annotation " + hyperv1.PrivateCAPIRollbackAnnotation // which vetoes a move, too
+	}
+	return refusals[0].String()
 }
 
 // turns are the hosted clusters that are to be moved, in their order: those that somebody asked for before the others, and small ones before large

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,6 +93,8 @@ type Observed struct {
 
 	// Troubles are why pods that this operator deploys do not run, the likeliest root cause first.
 	Troubles []trouble.Trouble
+	// OperatorSince is when the Deployment of a control-plane-operator that does not run was changed, or got on, last; zero: it runs, or nothing is known.
+	OperatorSince time.Time
 	// Lacking: something that this operator deploys has fewer replicas than wanted. Why may show only later, in a pod, and no event tells of that.
 	Lacking bool
 

@@ -55,8 +55,9 @@ var bubbledIfPresent = []string{
 // conditionsFor computes every condition that this operator owns on a HostedCluster, except ReconciliationSucceeded, which needs the outcome
 // of the pass. Those of absent are removed.
 func conditionsFor(obs *state.Observed, g Gates, now time.Time) (set []metav1.Condition, absent []string) {
+	sleep := hibernated(obs)
 	for _, t := range bubbled {
-		set = append(set, fromHCP(obs, t))
+		set = append(set, resting(sleep, fromHCP(obs, t)))
 	}
 	for _, t := range bubbledIfPresent {
 		if c := obs.HCPCondition(t); c != nil && c.Status != metav1.ConditionUnknown {
@@ -97,8 +98,8 @@ func conditionsFor(obs *state.Observed, g Gates, now time.Time) (set []metav1.Co
 	}
 	progress := progressing(obs, g)
 	set = append(set, progress, calm(obs, available(obs, progress)))
-	if c := hibernated(obs); c != nil {
-		set = append(set, *c)
+	if sleep != nil {
+		set = append(set, *sleep)
 	} else {
 		absent = append(absent, hyperv1.HostedClusterHibernated)
 	}
@@ -325,6 +326,8 @@ func autoNode(obs *state.Observed) metav1.Condition {
 	message := "Karpenter is not configured"
 	switch {
 	case obs.HC.Spec.AutoNode == nil:
+	case obs.AutoNode(obs.HC.Spec.AutoNode) == nil:
+		return calm(obs, conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, ""))
 	case karpenter.Asked(obs.HC.Spec.AutoNode) && !obs.Payload():
 		return conditions.False(hyperv1.AutoNodeEnabled, hyperv1.AutoNodeProgressingReason, "the control plane has not said anything about Karpenter yet")
 	default:

@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,7 @@ import (
 	"hcp.internal/platform/internal/pause"
 )
 
-// A cluster falls asleep from its edges: NodePools give up their machines, then the control plane is told, which stops everything but its operators.
+// A cluster falls asleep from its edges: NodePools and Karpenter give up their machines, then the control plane is told, which stops everything but its operators.
 // On the way back the control plane comes first, and machines are made when it serves.
 
 // hibernated says how far hibernation, or waking from it, is; nil: the cluster is awake.
@@ -25,7 +24,7 @@ func hibernated(obs *state.Observed) *metav1.Condition {
 	case obs.Hibernation.Active && obs.HCP == nil:
 		c = conditions.False(kind, hyperv1.WorkersStoppingReason, messageHCPMissing)
 	case obs.Hibernation.Active && !obs.PutsToSleep(obs.HCP.Annotations):
-		c = conditions.False(kind, hyperv1.WorkersStoppingReason, "NodePools still have machines, or drain them: "+strings.Join(obs.WithWorkers(), ", "))
+		c = conditions.False(kind, hyperv1.WorkersStoppingReason, obs.Awake())
 	case obs.Hibernation.Active && (told == nil || told.Reason == hyperv1.WakingReason):
 		c = conditions.False(kind, hyperv1.FallingAsleepReason, "the control plane is stopping")
 	case obs.Hibernation.Active:
@@ -55,4 +54,13 @@ func calm(obs *state.Observed, c metav1.Condition) metav1.Condition {
 		c.Reason, c.Message = hyperv1.HostedClusterHibernated, "the hosted cluster hibernates: `hypershift wake` wakes it"
 	}
 	return c
+}
+
+// resting takes back that a release is not rolled out while the cluster sleeps, falls asleep or wakes: nothing that rolls out is to run then. sleep is condition
+// Hibernated, nil while the cluster is awake. That the condition turns False anew afterwards begins the time after which an upgrade counts as failed (decision 83).
+func resting(sleep *metav1.Condition, c metav1.Condition) metav1.Condition {
+	if sleep == nil || sleep.Reason == hyperv1.InvalidHibernateValueReason || c.Type != hyperv1.ClusterVersionSucceeding || c.Status != metav1.ConditionFalse {
+		return c
+	}
+	return conditions.Unknown(c.Type, hyperv1.HostedClusterHibernated, "the hosted cluster is not awake. Before it is, this counts for nothing: "+c.Message)
 }

@@ -1,14 +1,14 @@
 package payload
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	"hcp.internal/platform/internal/contract/nodeconfig"
+	"hcp.internal/platform/internal/oci/credentials"
 )
 
 // containerdConfig is in the format of version 2, which containerd 1.3 to 2.x read.
@@ -80,33 +80,25 @@ func registryURL(registry string, nested bool) string {
 	return "https://" + registry
 }
 
-// credentials finds "user:password" for an image in a Docker configuration; "" when it has none. The most specific entry wins.
-func credentials(pullSecret []byte, image string) (string, error) {
-	var c struct {
-		Auths map[string]struct {
-			Auth, Username, Password string
-		} `json:"auths"`
+// imageAuth finds "user:password" for an image in a Docker configuration; "" when it has none. It is the first that the kubelet would try of those with both: a
+// machine hands nothing else to the program that pulls its kubelet.
+func imageAuth(pullSecret []byte, image string) (string, error) {
+	keys, err := credentials.Parse(pullSecret)
+	if err != nil {
+		return "", invalid("%w: %s", err, credentials.Remedy)
 	}
-	if err := json.Unmarshal(pullSecret, &c); err != nil {
-		return "", &InvalidError{Err: errors.New("the pull secret is not a Docker configuration in JSON")}
+	ref, err := name.ParseReference(image, name.WeakValidation)
+	if err != nil {
+		return "", invalid("image %s is not a pull specification", image)
 	}
-	repository, _, _ := strings.Cut(image, "@")
-	best := ""
-	for key := range c.Auths {
-		if (repository == key || strings.HasPrefix(repository, key+"/") || strings.HasPrefix(repository, key+":")) && len(key) > len(best) {
-			best = key
-		}
-	}
-	entry := c.Auths[best]
-	if entry.Auth != "" {
-		decoded, err := base64.StdEncoding.DecodeString(entry.Auth)
+	for _, a := range keys.For(ref.Context().Name()) {
+		auth, err := a.Authorization()
 		if err != nil {
-			return "", invalid("the pull secret's entry for %s is not base64", best)
+			return "", fmt.Errorf("reading the pull secret's entries for %s: %w", ref.Context().Name(), err)
 		}
-		return string(decoded), nil
-	}
-	if entry.Username != "" {
-		return entry.Username + ":" + entry.Password, nil
+		if auth.Username != "" && auth.Password != "" {
+			return auth.Username + ":" + auth.Password, nil
+		}
 	}
 	return "", nil
 }

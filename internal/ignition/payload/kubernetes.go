@@ -150,7 +150,7 @@ func filesFor(in Inputs, user *nodeconfig.Config) ([]ignition.File, error) {
 	}
 	if len(in.PullSecret) > 0 {
 		files = append(files, file(pullSecretPath, modeSecret, in.PullSecret))
-		auth, err := credentials(in.PullSecret, in.Images[kubeletTag])
+		auth, err := imageAuth(in.PullSecret, in.Images[kubeletTag])
 		if err != nil {
 			return nil, err
 		}

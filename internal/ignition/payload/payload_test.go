@@ -218,7 +218,7 @@ func TestInvalid(t *testing.T) {
 			func(in *Inputs) {
 				in.Config = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: x}\nspec: {fips: true}"
 			}, `MachineConfig "x": spec.fips is not supported`, true},
-		"When the pull secret is no JSON it should say so": {func(in *Inputs) { in.PullSecret = []byte("{") }, "pull secret is not a Docker configuration", true},
+		"When the pull secret is no JSON it should say so": {func(in *Inputs) { in.PullSecret = []byte("{") }, "malformed pull secret: it is not JSON with an auths object: key .dockerconfigjson must hold", true},
 		"When the kubeconfig is missing it should be ours to make": {
 			func(in *Inputs) { in.BootstrapKubeconfig = nil }, "the bootstrap kubeconfig is empty", false},
 	} {
@@ -230,6 +230,47 @@ func TestInvalid(t *testing.T) {
 			g.Expect(errors.As(err, &invalid)).To(Equal(tc.invalid))
 		})
 	}
+}
+
+func TestImageAuth(t *testing.T) {
+	digest := strings.Repeat("0", 64)
+	own, docker := "registry.example.com/org/kubelet@sha256:"+digest, "docker.io/org/kubelet:1"
+	for name, tc := range map[string]struct{ auths, image, want string }{
+		"When the key is the registry it should fit":                                {`"registry.example.com":{"auth":"dTpw"}`, own, "u:p"},
+		"When the key has a scheme it should fit":                                   {`"https://registry.example.com":{"auth":"dTpw"}`, own, "u:p"},
+		"When the key ends with a slash it should fit":                              {`"registry.example.com/":{"auth":"dTpw"}`, own, "u:p"},
+		"When the key ends with the API's version it should fit":                    {`"https://registry.example.com/v1/":{"auth":"dTpw"}`, own, "u:p"},
+		"When the key is a pattern it should fit":                                   {`"*.example.com":{"username":"u","password":"p"}`, own, "u:p"},
+		"When the key is what Docker writes it should fit its registry":             {`"https://index.docker.io/v1/":{"auth":"dTpw"}`, docker, "u:p"},
+		"When the key is Docker's short name it should fit its registry":            {`"docker.io":{"auth":"dTpw"}`, docker, "u:p"},
+		"When an image names no registry it should be Docker's":                     {`"docker.io":{"auth":"dTpw"}`, "org/kubelet:1", "u:p"},
+		"When several keys fit it should be the most specific":                      {`"registry.example.com":{"auth":"eDp5"},"registry.example.com/org":{"auth":"dTpw"}`, own, "u:p"},
+		"When the most specific has no user it should be the next":                  {`"registry.example.com":{"auth":"dTpw"},"registry.example.com/org":{"identitytoken":"t"}`, own, "u:p"},
+		"When a path only begins alike it should not fit":                           {`"registry.example.com/or":{"auth":"dTpw"}`, own, ""},
+		"When the key is the whole repository it should fit an image with a tag":    {`"registry.example.com:5000/org/kubelet":{"auth":"dTpw"}`, "registry.example.com:5000/org/kubelet:1", "u:p"},
+		"When it is another registry's it should be anonymous":                      {`"registry.example.com:5000":{"auth":"dTpw"}`, own, ""},
+		"When an image has a tag and a digest the key of its repository should fit": {`"registry.example.com/org/kubelet":{"auth":"dTpw"}`, "registry.example.com/org/kubelet:1@sha256:" + digest, "u:p"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, err := imageAuth([]byte(`{"auths":{`+tc.auths+`}}`), tc.image)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+	t.Run("When there is no pull secret it should be anonymous", func(t *testing.T) {
+		g := NewWithT(t)
+		got, err := imageAuth(nil, own)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(got).To(BeEmpty())
+	})
+	t.Run("When an entry can't be read it should be the user's to mend, and nothing of it be told", func(t *testing.T) {
+		g := NewWithT(t)
+		_, err := imageAuth([]byte(`{"auths":{"registry.example.com":{"auth":"hunter2!"}}}`), own)
+		var invalid *InvalidError
+		g.Expect(errors.As(err, &invalid)).To(BeTrue())
+		g.Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+	})
 }
 
 func TestSelfLabel(t *testing.T) {

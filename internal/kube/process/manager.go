@@ -37,6 +37,8 @@ type Options struct {
 	Serve Serve
 	// Lease is what controllers wait for before they begin; nil: for nothing.
 	Lease *Lease
+	// Stop is how long what it runs may take to end when the process is told to; 0: half a minute.
+	Stop time.Duration
 	// HotLoops looks at everything that the cache sees; nil: nobody looks. HotLoopOwner is its Reporter's Owner, which may be nil.
 	HotLoops     *hotloop.Detector
 	HotLoopOwner func(client.Reader) func(context.Context, client.Object) *corev1.ObjectReference
@@ -60,6 +62,9 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	options := ctrl.Options{
 		Controller: Queue(), MapperProvider: NewMapper, Scheme: o.Scheme, Cache: o.Cache, Client: o.Client,
 		Metrics: metrics, HealthProbeBindAddress: o.Serve.Health, PprofBindAddress: profiles,
+	}
+	if o.Stop > 0 {
+		options.GracefulShutdownTimeout = &o.Stop
 	}
 	if o.HotLoops != nil {
 		options.Cache = o.HotLoops.Watch(options.Cache)

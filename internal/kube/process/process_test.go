@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	kubescheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"hcp.internal/platform/internal/kube/hotloop"
 	"hcp.internal/platform/internal/testenv"
@@ -39,4 +41,43 @@ func TestKilled(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(t.Context()) }()
 	g.Eventually(mgr.Elected()).Should(BeClosed(), "When a process was killed and started again in its pod it should go on at once")
+}
+
+// TestStop has something that does not end in time. It is told apart from what the library would allow by the time in the error.
+func TestStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stop time.Duration
+		ends bool
+	}{
+		"When a process may take a while to stop it should wait that long for what it runs": {stop: time.Minute, ends: true},
+		"When what it runs takes longer it should not wait for it":                          {stop: 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			mgr, err := NewManager(testenv.Start(t).Config, Options{Scheme: kubescheme.Scheme, Serve: Serve{Metrics: "0"}, Stop: tc.stop})
+			g.Expect(err).NotTo(HaveOccurred())
+			begun, told, let := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			g.Expect(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+				close(begun)
+				<-ctx.Done()
+				close(told)
+				<-let
+				return nil
+			}))).To(Succeed())
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- mgr.Start(ctx) }()
+			g.Eventually(begun).Should(BeClosed())
+			stop()
+			g.Eventually(told).Should(BeClosed())
+			if tc.ends {
+				g.Consistently(ended, time.Second).ShouldNot(Receive())
+				close(let)
+				g.Eventually(ended).Should(Receive(BeNil()))
+				return
+			}
+			defer close(let)
+			g.Eventually(ended).Should(Receive(MatchError(ContainSubstring("grace period of 50ms"))))
+		})
+	}
 }

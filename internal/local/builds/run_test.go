@@ -13,11 +13,11 @@ import (
 func TestFollow(t *testing.T) {
 	g := NewWithT(t)
 	var said []string
-	counted := make(chan struct{})
-	c := counter{stale: func() int { defer close(counted); return 2 }}
+	first := make(chan struct{}) // the first package is reported: what is counted before would already be in that report
+	c := counter{stale: func() int { <-first; return 2 }}
 	c.report = func(p Progress) {
 		if p.Compiled == 1 {
-			<-counted
+			close(first)
 			c.counting.Wait()
 		}
 		said = append(said, p.String())

@@ -12,6 +12,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"hcp.internal/platform/internal/atomicfile"
 )
 
 // Cache is a folder with downloaded and unpacked packages.
@@ -27,7 +31,8 @@ type Cache struct {
 // Package is a package that has been unpacked.
 type Package struct {
 	Name string `json:"name"`
-	File string `json:"file"` // of the archive, without folder; names the version
+	File string `json:"file"`           // of the archive, without folder; names the version
+	Size int64  `json:"size,omitempty"` // of the archive, in bytes; 0: an older version didn't write it down
 	dir  string // where its files are
 }
 
@@ -51,10 +56,8 @@ func (c *Cache) Get(ctx context.Context, set string, wanted []string) ([]Package
 			return nil, err
 		}
 	}
-	for i := range idx.Packages {
-		if err := c.unpack(ctx, &idx.Packages[i]); err != nil {
-			return nil, fmt.Errorf("unpacking %s: %w", idx.Packages[i].File, err)
-		}
+	if err := c.unpack(ctx, idx.Packages); err != nil {
+		return nil, err
 	}
 	return idx.Packages, nil
 }
@@ -115,17 +118,28 @@ func (c *Cache) write(set string, idx index) error {
 	if err != nil {
 		return fmt.Errorf("encoding the index of packages: %w", err)
 	}
-	if err := os.WriteFile(c.indexFile(set)+".new", append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the index of packages: %w", err)
-	}
-	return os.Rename(c.indexFile(set)+".new", c.indexFile(set))
+	return atomicfile.Write(c.indexFile(set), append(data, '\n'), 0o644)
 }
 
+// complete tells whether the archives are there, as long as they were.
 func (c *Cache) complete(idx index) bool {
 	return !slices.ContainsFunc(idx.Packages, func(p Package) bool {
-		_, err := os.Stat(c.archive(p))
-		return err != nil
+		info, err := os.Stat(c.archive(p))
+		return err != nil || info.Size() == 0 || p.Size != 0 && info.Size() != p.Size
 	}) && len(idx.Packages) > 0
+}
+
+// settle has everything of a file system on disk, before names in the cache say that it is there: after a power failure they would be believed.
+func settle(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("keeping packages: %w", err)
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("keeping packages: %w", err)
+	}
+	return nil
 }
 
 // download fetches the closure of packages. A machine that never updated its index of packages, or not for long, does so once.
@@ -161,12 +175,19 @@ func (c *Cache) tryDownload(ctx context.Context, wanted []string) (index, error)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return idx, fmt.Errorf("running apt-get download: %w: %s", err, tail(out))
 	}
+	if err := settle(tmp); err != nil {
+		return idx, err
+	}
 	for _, name := range all {
 		found, err := filepath.Glob(filepath.Join(tmp, name+"_*.deb"))
 		if err != nil || len(found) != 1 {
 			return idx, fmt.Errorf("apt-get downloaded %d archives of %s, want 1", len(found), name)
 		}
-		p := Package{Name: name, File: filepath.Base(found[0])}
+		info, err := os.Stat(found[0])
+		if err != nil {
+			return idx, fmt.Errorf("keeping %s: %w", name, err)
+		}
+		p := Package{Name: name, File: filepath.Base(found[0]), Size: info.Size()}
 		if err := os.Rename(found[0], c.archive(p)); err != nil {
 			return idx, fmt.Errorf("keeping %s: %w", p.File, err)
 		}
@@ -191,24 +212,42 @@ func withStderr(err error) error {
 	return err
 }
 
-// unpack writes a package's files into a folder of their own, once.
-func (c *Cache) unpack(ctx context.Context, p *Package) error {
-	p.dir = filepath.Join(c.Dir, "unpacked", strings.TrimSuffix(p.File, ".deb"))
-	if _, err := os.Stat(p.dir); err == nil {
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+// unpack writes each package's files into a folder of their own, once.
+func (c *Cache) unpack(ctx context.Context, packages []Package) error {
+	all := filepath.Join(c.Dir, "unpacked")
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		return fmt.Errorf("unpacking packages: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(p.dir), ".new-")
+	tmp, err := os.MkdirTemp(all, ".new-")
 	if err != nil {
-		return err
+		return fmt.Errorf("unpacking packages: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // what is left is removed with the folder
-	if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", c.archive(*p), tmp).CombinedOutput(); err != nil {
-		return fmt.Errorf("running dpkg-deb: %w: %s", err, tail(out))
+	var unpacked []string                    // names of folders, the same in tmp and in all
+	for i := range packages {
+		p := &packages[i]
+		name := strings.TrimSuffix(p.File, ".deb")
+		p.dir = filepath.Join(all, name)
+		if _, err := os.Stat(p.dir); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("unpacking %s: %w", p.File, err)
+		}
+		if out, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", c.archive(*p), filepath.Join(tmp, name)).CombinedOutput(); err != nil {
+			return fmt.Errorf("unpacking %s: running dpkg-deb: %w: %s", p.File, err, tail(out))
+		}
+		unpacked = append(unpacked, name)
 	}
-	return os.Rename(tmp, p.dir)
+	if len(unpacked) == 0 {
+		return nil
+	}
+	if err := settle(tmp); err != nil {
+		return err
+	}
+	for _, name := range unpacked {
+		if err := os.Rename(filepath.Join(tmp, name), filepath.Join(all, name)); err != nil {
+			return fmt.Errorf("keeping what was unpacked: %w", err)
+		}
+	}
+	return nil
 }

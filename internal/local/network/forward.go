@@ -33,24 +33,25 @@ func forwardRules(opts Options) [][]string {
 }
 
 // allowForwarding adds our rules where the policy of FORWARD is DROP, as container engines and firewalls set it. Elsewhere, and
-// where there is no iptables, it changes nothing.
-func allowForwarding(ctx context.Context, opts Options, do iptables) error {
+// where there is no iptables, it changes nothing. added: a rule of ours was not there.
+func allowForwarding(ctx context.Context, opts Options, do iptables) (added bool, err error) {
 	rules, err := do(ctx, "-S", "FORWARD")
 	if err != nil {
-		return nil //nolint:nilerr // because without iptables there is no such chain, and nothing drops
+		return false, nil //nolint:nilerr // because without iptables there is no such chain, and nothing drops
 	}
 	if !slices.Contains(strings.Split(rules, "\n"), "-P FORWARD DROP") {
-		return nil
+		return false, nil
 	}
 	for _, rule := range forwardRules(opts) {
 		if _, err := do(ctx, append([]string{"-C", "FORWARD"}, rule...)...); err == nil {
 			continue
 		}
 		if _, err := do(ctx, append([]string{"-I", "FORWARD", "1"}, rule...)...); err != nil {
-			return err
+			return added, err
 		}
+		added = true
 	}
-	return nil
+	return added, nil
 }
 
 // RemoveForwarding takes our rules out of the chain FORWARD. It does nothing where there are none.

@@ -56,16 +56,16 @@ func Ensure(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	if opts.PodEgress {
-		// Answers from beyond come in by another link, which has to forward too. "down" restores the setting.
-		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
-			return fmt.Errorf("switching on forwarding for pods' way out: %w", err)
+	for key, value := range settings(opts) {
+		err := os.WriteFile(settingsDir+key, []byte(value), 0o644)
+		if err != nil && !(strings.HasPrefix(key, "ipv6") && errors.Is(err, os.ErrNotExist)) {
+			return fmt.Errorf("setting net/%s: %w", key, err)
 		}
 	}
 	if err := run(ctx, []byte(ruleset(opts)), "nft", "-f", "-"); err != nil {
 		return err
 	}
-	if err := allowForwarding(ctx, opts, hostIptables); err != nil {
+	if _, err := allowForwarding(ctx, opts, hostIptables); err != nil {
 		return fmt.Errorf("letting packets of pods pass a firewall that drops what is forwarded: %w", err)
 	}
 	return nil
@@ -90,18 +90,24 @@ func ensureBridge(ctx context.Context) error {
 			return err
 		}
 	}
-	for key, value := range map[string]string{
+	return nil
+}
+
+// settingsDir is where the kernel's settings of networks are.
+const settingsDir = "/proc/sys/net/"
+
+// settings are those that have to be so.
+func settings(opts Options) map[string]string {
+	out := map[string]string{
 		"ipv4/conf/" + Bridge + "/forwarding":     "1",
 		"ipv4/conf/" + Bridge + "/send_redirects": "0",
 		"ipv4/conf/" + Bridge + "/rp_filter":      "0",
 		"ipv6/conf/" + Bridge + "/disable_ipv6":   "1",
-	} {
-		err := os.WriteFile("/proc/sys/net/"+key, []byte(value), 0o644)
-		if err != nil && !(strings.HasPrefix(key, "ipv6") && errors.Is(err, os.ErrNotExist)) {
-			return fmt.Errorf("setting net/%s: %w", key, err)
-		}
 	}
-	return nil
+	if opts.PodEgress {
+		out["ipv4/ip_forward"] = "1" // answers from beyond come in by another link, which has to forward too; "down" restores the setting
+	}
+	return out
 }
 
 // Present tells whether the bridge is up with its address.

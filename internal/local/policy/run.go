@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"hcp.internal/platform/internal/local/network"
 )
 
 const (
@@ -29,6 +31,8 @@ const (
 	gathering = 50 * time.Millisecond
 	// retry is how long to wait when the kernel refused rules.
 	retry = 2 * time.Second
+	// look is how often the kernel is asked whether it still has the rules: whoever loads a firewall anew takes them away.
+	look = 30 * time.Second
 	// maxOutput bounds what of nft's output goes into an error.
 	maxOutput = 2000
 )
@@ -40,6 +44,8 @@ type Options struct {
 	Log    logr.Logger
 	// Apply hands a script to nft; nil: the machine's own.
 	Apply func(ctx context.Context, script string) error
+	// Has tells whether the kernel has a chain of our table in a family; nil: the machine's own.
+	Has func(family byte, chain string) (bool, error)
 }
 
 // Run enforces policies until ctx ends. The API server may come up later, or go away and come back; rules stay as they are meanwhile.
@@ -50,6 +56,9 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	if opts.Apply == nil {
 		opts.Apply = nft
+	}
+	if opts.Has == nil {
+		opts.Has = func(family byte, chain string) (bool, error) { return network.HasChain(family, Table, chain) }
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim))
 	pods, namespaces, policies := factory.Core().V1().Pods(), factory.Core().V1().Namespaces(), factory.Networking().V1().NetworkPolicies()
@@ -82,10 +91,8 @@ func Run(ctx context.Context, opts Options) error {
 			return fmt.Errorf("the cache of %s was not filled before the end", kind)
 		}
 	}
-	if err := opts.Apply(ctx, Frames); err != nil {
-		opts.Log.Error(err, "pods can reach each other by other protocols than IPv4")
-	}
 	enforcer := enforcer{Options: opts, pods: pods.Lister(), namespaces: namespaces.Lister(), policies: policies.Lister()}
+	enforcer.frame(ctx)
 	tell()
 	enforcer.loop(ctx, changed, tell)
 	return nil
@@ -97,14 +104,24 @@ type enforcer struct {
 	namespaces corelisters.NamespaceLister
 	policies   networkinglisters.NetworkPolicyLister
 	applied    string
+	framed     bool // the kernel has taken Frames
 }
 
 func (e *enforcer) loop(ctx context.Context, changed <-chan struct{}, again func()) {
+	due := e.Clock.After(look)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+		case <-due:
+			due = e.Clock.After(look)
+			if !e.lost() {
+				continue
+			}
+			e.Log.Info("the kernel has lost the rules of network policies; putting all of them in force again")
+			e.applied = ""
+			e.frame(ctx)
 		}
 		pause := gathering
 		if err := e.enforce(ctx); err != nil && ctx.Err() == nil {
@@ -118,6 +135,27 @@ func (e *enforcer) loop(ctx context.Context, changed <-chan struct{}, again func
 		case <-e.Clock.After(pause):
 		}
 	}
+}
+
+// lost tells whether somebody has taken rules away that were in force.
+func (e *enforcer) lost() bool {
+	gone := func(family byte, chain string) bool {
+		has, err := e.Has(family, chain)
+		if err != nil {
+			e.Log.Error(err, "looking whether network policies are in force")
+		}
+		return err == nil && !has
+	}
+	return e.applied != "" && gone(network.FamilyInet, "pods") || e.framed && gone(network.FamilyBridge, "frames")
+}
+
+// frame keeps other protocols than IPv4 from pods. A kernel that can't do so enforces policies all the same.
+func (e *enforcer) frame(ctx context.Context) {
+	if err := e.Apply(ctx, Frames); err != nil {
+		e.Log.Error(err, "pods can reach each other by other protocols than IPv4")
+		return
+	}
+	e.framed = true
 }
 
 // enforce hands the rules to the kernel unless it has them.

@@ -62,7 +62,8 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{Config: env.Config, Clock: clock.RealClock{}, Log: logr.Discard(), Apply: k.apply})
+		ended <- Run(ctx, Options{Config: env.Config, Clock: clock.RealClock{}, Log: logr.Discard(), Apply: k.apply,
+			Has: func(byte, string) (bool, error) { return true, nil }})
 	}()
 	eventually := func(match OmegaMatcher) {
 		t.Helper()

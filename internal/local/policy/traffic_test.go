@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"hcp.internal/platform/internal/local/network"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -101,6 +102,12 @@ func TestMain(m *testing.M) {
 }
 
 func helper(role, address string) error {
+	if role == "has" {
+		inet, err := network.HasChain(network.FamilyInet, Table, "pods")
+		bridge, berr := network.HasChain(network.FamilyBridge, Table, "frames")
+		fmt.Print(inet, " ", bridge)
+		return errors.Join(err, berr)
+	}
 	if role == "dial" {
 		conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 		if err != nil {
@@ -180,7 +187,14 @@ func TestTraffic(t *testing.T) {
 	m.listen(m.id, "10.244.0.1:6443")
 	g := NewWithT(t)
 	g.Expect(m.dial(m.pods[neighbour], etcd+":2379")).To(Succeed(), "or this test shows nothing")
+	has := func() string {
+		out, err := m.program(t.Context(), m.id, "has", "").CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), string(out))
+		return string(out)
+	}
+	g.Expect(has()).To(Equal("false false"), "which chains are looked for")
 	m.enforce(s)
+	g.Expect(has()).To(Equal("true true"))
 	for name, tc := range map[string]struct {
 		from, to string
 		refused  bool

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -19,7 +20,7 @@ import (
 
 func serve(t *testing.T, dir string) string {
 	t.Helper()
-	h, err := New(dir)
+	h, err := New(dir, logr.Discard())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)

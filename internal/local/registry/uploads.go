@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,9 +49,7 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if errors.As(err, &bad) {
 		status = bad.status
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []map[string]string{{"code": "BLOB_UPLOAD_INVALID", "message": err.Error()}}}) // or the client went
+	refuse(w, status, "BLOB_UPLOAD_INVALID", err.Error())
 }
 
 // badUpload is an error of the client.
@@ -149,6 +146,9 @@ func (u *uploads) finishID(w http.ResponseWriter, r *http.Request, id string) er
 	if got != want.Hex {
 		return errors.Join(badUpload{http.StatusBadRequest, "content does not match the digest"}, os.Remove(path))
 	}
+	if err := settle(path); err != nil {
+		return err
+	}
 	if err := os.Rename(path, u.blobs.path(want)); err != nil {
 		return fmt.Errorf("storing blob %s: %w", want, err)
 	}
@@ -156,6 +156,18 @@ func (u *uploads) finishID(w http.ResponseWriter, r *http.Request, id string) er
 	w.Header().Set("Location", repo+"/blobs/"+want.String())
 	w.Header().Set("Docker-Content-Digest", want.String())
 	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// settle has a file on disk before it gets its name: with that alone it would be taken for whole after a power failure.
+func settle(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("keeping an upload: %w", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("keeping an upload: %w", err)
+	}
 	return nil
 }
 

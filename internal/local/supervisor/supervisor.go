@@ -48,6 +48,8 @@ type Supervisor struct {
 	mu     sync.Mutex
 	status map[string]*ProcessStatus
 	ready  map[string]chan struct{} // closed while the process is ready
+	// running are the processes that have been started and not yet been waited for.
+	running map[string]*os.Process
 }
 
 // Run returns when ctx has ended and all children are gone.
@@ -83,6 +85,25 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		<-done[i]
 	}
 	return nil
+}
+
+// Restart ends a process, so that it is started anew. It does nothing to one that doesn't run.
+func (s *Supervisor) Restart(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.running[name]; p != nil {
+		_ = p.Signal(syscall.SIGTERM) // or it has just ended by itself
+	}
+}
+
+// runs notes what runs of a name; nil: nothing.
+func (s *Supervisor) runs(name string, p *os.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		s.running = map[string]*os.Process{}
+	}
+	s.running[name] = p
 }
 
 // keepRunning starts p again whenever it ends.
@@ -150,6 +171,8 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process, out *logFile) error
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting: %w", err)
 	}
+	s.runs(p.Name, cmd.Process)
+	defer s.runs(p.Name, nil)
 	startTime, _ := StartTime(cmd.Process.Pid) // 0 when it has already ended
 	s.update(p.Name, func(st *ProcessStatus) {
 		st.PID, st.StartTime, st.Waiting, st.Since = cmd.Process.Pid, startTime, "", s.Clock.Now()

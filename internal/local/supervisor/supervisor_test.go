@@ -107,6 +107,19 @@ func get(s *Supervisor, name string) func() ProcessStatus {
 	}
 }
 
+func TestRestart(t *testing.T) {
+	t.Run("When a process is to start anew it should, and others stay as they are", func(t *testing.T) {
+		g := NewWithT(t)
+		s := run(t, shell("a", "exec sleep 100"), shell("b", "exec sleep 100"))
+		g.Eventually(func() bool { return get(s, "a")().Ready && get(s, "b")().Ready }).Should(BeTrue())
+		a, b := get(s, "a")(), get(s, "b")()
+		s.Restart("a")
+		s.Restart("nobody")
+		g.Eventually(get(s, "a")).Should(And(HaveField("Restarts", 1), HaveField("Ready", true), HaveField("PID", Not(Equal(a.PID)))))
+		g.Expect(get(s, "b")().PID).To(Equal(b.PID))
+	})
+}
+
 func TestSupervisor(t *testing.T) {
 	t.Run("When a process is killed it should be started again and say how it ended", func(t *testing.T) {
 		g := NewWithT(t)

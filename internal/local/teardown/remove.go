@@ -78,7 +78,19 @@ func (in Input) finish(state string) error {
 		return nil
 	}
 	in.Report("removing the state folder " + state)
-	if err := removeFolder(state, in.Last, os.RemoveAll); err != nil {
+	return in.removeState(state, os.RemoveAll)
+}
+
+// removeState removes the state folder. One that is a mount point can't go: it stays, empty, as it was before "up".
+func (in Input) removeState(state string, remove func(string) error) error {
+	err := removeFolder(state, in.Last, remove)
+	if errors.Is(err, unix.EBUSY) {
+		if left, rerr := os.ReadDir(state); rerr == nil && len(left) == 0 {
+			in.Report("the state folder " + state + " is a mount point, so it stays, empty")
+			return nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("removing the state folder: %w", err)
 	}
 	return nil

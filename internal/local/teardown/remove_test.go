@@ -3,11 +3,49 @@ package teardown
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 )
+
+// mountedEnv names a state folder that this test binary, in a mount namespace of its own, makes a mount point and removes.
+const mountedEnv = "TEARDOWN_TEST_MOUNTED"
+
+func TestMountPoint(t *testing.T) {
+	if dir := os.Getenv(mountedEnv); dir != "" {
+		g := NewWithT(t)
+		g.Expect(unix.Mount("tmpfs", dir, "tmpfs", 0, "")).To(Succeed())
+		in := Input{Last: filepath.Join(dir, ".marker"), Report: func(string) {}}
+		g.Expect(os.MkdirAll(filepath.Join(dir, "etcd", "member"), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(in.Last, nil, 0o600)).To(Succeed())
+		for range 2 { // again: there is nothing left to do
+			g.Expect(in.removeState(dir, os.RemoveAll)).To(Succeed())
+			g.Expect(os.ReadDir(dir)).To(BeEmpty())
+		}
+		return
+	}
+	t.Run("When the state folder is a mount point it should be emptied and stay", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("needs root to mount")
+		}
+		self, err := os.Executable()
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		cmd := exec.Command("unshare", "--mount", self, "-test.run=^TestMountPoint$")
+		cmd.Env = append(os.Environ(), mountedEnv+"="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(out))
+	})
+	t.Run("When something in the folder is busy it should fail", func(t *testing.T) {
+		g := NewWithT(t)
+		dir := t.TempDir()
+		g.Expect(os.WriteFile(filepath.Join(dir, "busy"), nil, 0o600)).To(Succeed())
+		err := Input{}.removeState(dir, func(path string) error { return &os.PathError{Op: "unlinkat", Path: path, Err: unix.EBUSY} })
+		g.Expect(err).To(MatchError(unix.EBUSY))
+	})
+}
 
 func TestRemoveFolder(t *testing.T) {
 	fill := func(t *testing.T) (dir, last string) {

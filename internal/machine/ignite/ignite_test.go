@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -260,6 +261,63 @@ func TestWrite(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.ReadFile(filepath.Join(root, "f"))).To(Equal([]byte("new")))
 	})
+	t.Run("When something is in the way the next attempt should refuse it as well", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t, "files", []any{object("path", "/f", "contents", object("source", dataURL("new")))})
+		a.put("f", "old")
+		for range 3 {
+			g.Expect(a.write()).To(MatchError(ContainSubstring("overwrite is not set")))
+			g.Expect(a.get("f")).To(Equal("old"))
+		}
+	})
+	t.Run("When a folder was there before an attempt its content should be there after the next", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t, "directories", []any{object("path", "/d")})
+		a.put("d/theirs", "old")
+		a.failOnce()
+		g.Expect(a.get("d/theirs")).To(Equal("old"))
+	})
+	t.Run("When a folder was made by an attempt the next should keep it", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t, "directories", []any{object("path", "/d", "overwrite", true, "mode", 0o700)})
+		a.put("d/before", "old")
+		g.Expect(a.write()).NotTo(Succeed())
+		g.Expect(filepath.Join(a.Root, "d/before")).NotTo(BeAnExistingFile())
+		a.put("d/meanwhile", "new")
+		a.mend()
+		g.Expect(a.write()).To(Succeed())
+		g.Expect(a.get("d/meanwhile")).To(Equal("new"))
+		info, err := os.Stat(filepath.Join(a.Root, "d"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Mode().Perm()).To(Equal(fs.FileMode(0o700)))
+	})
+	t.Run("When an attempt has appended to a file the next should append to what was there before", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t, "files", []any{object("path", "/f", "append", []any{object("source", dataURL("+1")), object("source", dataURL("+2"))})})
+		a.put("f", "old")
+		a.failOnce()
+		g.Expect(a.get("f")).To(Equal("old+1+2"))
+	})
+	t.Run("When something can't be appended to a file what was there before should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t)
+		a.config = config("storage", object("files", []any{object("path", "/f", "append", []any{object("source", dataURL("+1")), a.checked()})}))
+		a.put("f", "old")
+		g.Expect(a.write()).NotTo(Succeed())
+		g.Expect(a.get("f")).To(HavePrefix("old"))
+		a.mend()
+		g.Expect(a.write()).To(Succeed())
+		g.Expect(a.get("f")).To(Equal("old+1right"))
+	})
+	t.Run("When something can't be appended to a file of the config the next attempt should write all of it", func(t *testing.T) {
+		g := NewWithT(t)
+		a := newAttempts(t)
+		a.config = config("storage", object("files", []any{object("path", "/f", "contents", object("source", dataURL("1")), "append", []any{object("source", dataURL("+2")), a.checked()})}))
+		g.Expect(a.write()).NotTo(Succeed())
+		a.mend()
+		g.Expect(a.write()).To(Succeed())
+		g.Expect(a.get("f")).To(Equal("1+2right"))
+	})
 	t.Run("When an owner is named it should be looked up in the machine's own files", func(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("only root can give files away")
@@ -276,6 +334,69 @@ func TestWrite(t *testing.T) {
 		_, err = write(t, root, config("storage", object("files", []any{object("path", "/g", "user", object("name", "nobody-here"))})))
 		g.Expect(err).To(MatchError(ContainSubstring("nobody-here is not in /etc/passwd")))
 	})
+}
+
+// attempts are those of one Writer with one config, whose last file has the wrong content until it is mended.
+type attempts struct {
+	Writer
+	t      *testing.T
+	config map[string]any
+	source string
+	mended atomic.Bool
+}
+
+func newAttempts(t *testing.T, storage ...any) *attempts {
+	a := &attempts{t: t, Writer: Writer{Root: t.TempDir(), Say: quiet}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(map[bool]string{false: "wrong", true: "right"}[a.mended.Load()]))
+	}))
+	t.Cleanup(server.Close)
+	a.source = server.URL
+	all := object(storage...)
+	files, _ := all["files"].([]any)
+	last := object("path", "/zz", "contents", a.checked())
+	all["files"] = append(files, last)
+	a.config = config("storage", all)
+	return a
+}
+
+// checked is a resource that has the right content once it is mended.
+func (a *attempts) checked() map[string]any {
+	sum := sha512.Sum512([]byte("right"))
+	return object("source", a.source, "verification", object("hash", "sha512-"+hex.EncodeToString(sum[:])))
+}
+
+func (a *attempts) mend() { a.mended.Store(true) }
+
+func (a *attempts) write() error {
+	a.t.Helper()
+	parsed, err := (&Renderer{Say: quiet}).Render(a.t.Context(), encode(a.t, a.config))
+	NewWithT(a.t).Expect(err).NotTo(HaveOccurred())
+	_, err = a.Write(a.t.Context(), parsed)
+	return err
+}
+
+// failOnce is an attempt that fails at the last file, and one that doesn't.
+func (a *attempts) failOnce() {
+	a.t.Helper()
+	g := NewWithT(a.t)
+	g.Expect(a.write()).To(MatchError(ContainSubstring("file /zz")))
+	a.mend()
+	g.Expect(a.write()).To(Succeed())
+}
+
+func (a *attempts) put(file, content string) {
+	a.t.Helper()
+	g := NewWithT(a.t)
+	g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(a.Root, file)), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(a.Root, file), []byte(content), 0o644)).To(Succeed())
+}
+
+func (a *attempts) get(file string) string {
+	a.t.Helper()
+	data, err := os.ReadFile(filepath.Join(a.Root, file))
+	NewWithT(a.t).Expect(err).NotTo(HaveOccurred())
+	return string(data)
 }
 
 func TestCheckCounts(t *testing.T) {

@@ -35,8 +35,10 @@ type Writer struct {
 	Say  func(format string, args ...any)
 
 	root *os.Root
-	left int64           // bytes that may still be written
-	ours map[string]bool // what this writer has written, in attempts before this one too
+	left int64 // bytes that may still be written
+	// What attempts before this one have done too: ours is what this writer has made, and ends are how long files were that it has appended to.
+	ours map[string]bool
+	ends map[string]int64
 }
 
 // Write applies a config. It may be repeated after an error: what was written before is replaced by the same.
@@ -48,7 +50,7 @@ func (w *Writer) Write(ctx context.Context, cfg *types.Config) (*Result, error) 
 	defer root.Close()
 	w.root, w.left = root, maxTotal
 	if w.ours == nil {
-		w.ours = map[string]bool{}
+		w.ours, w.ends = map[string]bool{}, map[string]int64{}
 	}
 	f, err := newFetcher(ctx, cfg.Ignition, w.Say)
 	if err != nil {
@@ -112,26 +114,28 @@ func (w *Writer) parents(p string) error {
 	return nil
 }
 
-// clear makes room for a node. What is there is removed only when the config says overwrite or an attempt before made it; it is
-// kept when it is of the kind that keep accepts.
+// clear makes room for a node. What is there is removed only when the config says overwrite or this writer has made it, in an attempt before; a folder that it
+// has made is kept then. Otherwise it is kept when it is of the kind that keep accepts.
 func (w *Writer) clear(p string, n types.Node, keep func(fs.FileInfo) bool) (kept bool, err error) {
 	info, err := w.root.Lstat(p)
-	again := w.ours[p]
-	w.ours[p] = true
 	if errors.Is(err, fs.ErrNotExist) {
+		w.ours[p] = true
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	overwrite := again || (n.Overwrite != nil && *n.Overwrite)
-	if !overwrite && keep(info) {
+	again, overwrite := w.ours[p], n.Overwrite != nil && *n.Overwrite
+	switch {
+	case again && info.IsDir() && keep(info):
+		return true, nil
+	case again || overwrite:
+		w.ours[p] = true
+		return false, w.root.RemoveAll(p)
+	case keep(info):
 		return true, nil
 	}
-	if !overwrite {
-		return false, errors.New("something is there already and overwrite is not set")
-	}
-	return false, w.root.RemoveAll(p)
+	return false, errors.New("something is there already and overwrite is not set")
 }
 
 func (w *Writer) directory(d types.Directory) error {
@@ -151,7 +155,7 @@ func (w *Writer) directory(d types.Directory) error {
 			return err
 		}
 	}
-	return w.own(p, d.Node, d.Mode, 0o755, !kept)
+	return w.own(p, d.Node, d.Mode, 0o755, w.ours[p]) // an attempt before may have ended between the two
 }
 
 func (w *Writer) file(ctx context.Context, f *fetcher, file types.File) error {
@@ -167,10 +171,13 @@ func (w *Writer) file(ctx context.Context, f *fetcher, file types.File) error {
 	if err != nil {
 		return err
 	}
-	if !kept {
-		if err := w.write(ctx, f, p, os.O_CREATE|os.O_EXCL|os.O_WRONLY, file.Contents); err != nil {
-			return err
-		}
+	if kept {
+		err = w.rewind(p, len(file.Append) > 0)
+	} else {
+		err = w.write(ctx, f, p, os.O_CREATE|os.O_EXCL|os.O_WRONLY, file.Contents)
+	}
+	if err != nil {
+		return err
 	}
 	for i, extra := range file.Append {
 		if err := w.write(ctx, f, p, os.O_APPEND|os.O_WRONLY, extra); err != nil {
@@ -180,7 +187,29 @@ func (w *Writer) file(ctx context.Context, f *fetcher, file types.File) error {
 	return w.own(p, file.Node, file.Mode, 0o644, !kept)
 }
 
-// write copies a resource into a file and gives up the file when that fails, so that a second attempt starts anew.
+// rewind takes from a file that was there what attempts before this one have appended, and remembers where it ends before something is appended.
+func (w *Writer) rewind(p string, appends bool) error {
+	end, appended := w.ends[p]
+	if !appended && !appends {
+		return nil
+	}
+	f, err := w.root.OpenFile(p, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !appended {
+		w.ends[p] = info.Size()
+		return nil
+	}
+	return f.Truncate(min(end, info.Size()))
+}
+
+// write copies a resource into a file. When that fails, a file that is ours is given up, and another one keeps what was there: a second attempt starts anew.
 func (w *Writer) write(ctx context.Context, f *fetcher, p string, flags int, r types.Resource) error {
 	out, err := w.root.OpenFile(p, flags, 0o600)
 	if err != nil {
@@ -188,7 +217,7 @@ func (w *Writer) write(ctx context.Context, f *fetcher, p string, flags int, r t
 	}
 	n, err := f.copy(ctx, out, r, min(maxFile, w.left))
 	w.left -= n
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(err, out.Close()); err != nil && w.ours[p] {
 		_ = w.root.Remove(p)
 	}
 	return err

@@ -31,6 +31,10 @@ type Pool struct {
 	InUse []*clusterv1.MachineTemplateSpec
 	// Replicas is how many machines there are to be.
 	Replicas int32
+	// Floor is the fewest machines that an autoscaler may leave, whatever the pool's minimum.
+	Floor int32
+	// Asleep: an autoscaler is to leave the pool alone.
+	Asleep bool
 	// Annotations for autoscalers.
 	ScaleFromZero map[string]string
 	FailureDomain string
@@ -92,9 +96,9 @@ func (p Pool) labels() map[string]string {
 // meta is that of the objects that bear the pool's name.
 func (p Pool) meta() metav1.ObjectMeta {
 	annotations := map[string]string{hyperv1.NodePoolAnnotation: p.key(), MaxSizeAnnotation: "0", MinSizeAnnotation: "0"}
-	if a := p.NodePool.Spec.AutoScaling; a != nil {
+	if a := p.NodePool.Spec.AutoScaling; a != nil && !p.Asleep {
 		annotations[MaxSizeAnnotation] = strconv.Itoa(int(a.Max))
-		annotations[MinSizeAnnotation] = strconv.Itoa(int(ptr.Deref(a.Min, 0)))
+		annotations[MinSizeAnnotation] = strconv.Itoa(int(least(a, p.Floor)))
 	}
 	maps.Copy(annotations, p.ScaleFromZero)
 	return metav1.ObjectMeta{Namespace: p.Namespace, Name: p.NodePool.Name, Labels: p.labels(), Annotations: annotations}

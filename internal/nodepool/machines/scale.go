@@ -23,9 +23,13 @@ func Replicas(spec *hyperv1.NodePoolSpec, live *int32, floor int32) int32 {
 	if a == nil {
 		return max(ptr.Deref(spec.Replicas, 0), 0)
 	}
-	least := max(ptr.Deref(a.Min, 0), floor)
-	return min(max(ptr.Deref(live, least), least), a.Max)
+	fewest := least(a, floor)
+	return min(max(ptr.Deref(live, fewest), fewest), a.Max)
 }
+
+// least is what an autoscaler may shrink a pool to. It is told the same as Replicas keeps to: otherwise it would take the last machine away, and Replicas
+// would bring it back, for ever.
+func least(a *hyperv1.NodePoolAutoScaling, floor int32) int32 { return max(ptr.Deref(a.Min, 0), floor) }
 
 // mebibyte is the unit of the memory annotation.
 const mebibyte = 1 << 20

@@ -60,11 +60,11 @@ func (nothingWatched) Kinds() []schema.GroupVersionKind                   { retu
 func (nothingWatched) Count(context.Context, schema.GroupVersionKind) int { return 0 }
 
 // reconcile makes a fresh reconciler and calls it until a package has settled.
-func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images shelf, key client.ObjectKey) error {
+func reconcile(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images packagecontroller.Puller, key client.ObjectKey) error {
 	return reconcileWith(ctx, c, mapper, images, "v1.36.3", key)
 }
 
-func reconcileWith(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images shelf, environment server, key client.ObjectKey) error {
+func reconcileWith(ctx context.Context, c client.WithWatch, mapper meta.RESTMapper, images packagecontroller.Puller, environment server, key client.ObjectKey) error {
 	s := scope.Namespaced
 	recorder, err := metrics.New(prometheus.NewRegistry(), nothingWatched{})
 	if err != nil {
@@ -92,7 +92,7 @@ func files(names ...string) load.Files {
 	return out
 }
 
-// TestCrashOfPackages interrupts the installation and the change of a package whose objects are in slices at each write.
+// TestCrashOfPackages interrupts the installation, the change and the repair of a package whose objects are in slices at each write.
 func TestCrashOfPackages(t *testing.T) {
 	w := packagestest.Serve(t)
 	httpClient, err := rest.HTTPClientFor(w.Env.Config)
@@ -118,6 +118,18 @@ func TestCrashOfPackages(t *testing.T) {
 		g.Expect(reconcile(t.Context(), w.Client, kinds, images, key)).To(Succeed())
 		g.Expect(w.Client.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"image":"web:v2"}}`)))).To(Succeed())
 	}
+	remove := func(t testing.TB, key client.ObjectKey) {
+		g := NewWithT(t)
+		g.Expect(reconcile(t.Context(), w.Client, kinds, images, key)).To(Succeed())
+		od := &v1alpha1.ObjectDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		g.Expect(w.Client.Delete(t.Context(), od)).To(Succeed())
+		w.Gone(t, od)
+		g.Eventually(func(g Gomega) {
+			list := &v1alpha1.ObjectSliceList{}
+			g.Expect(w.Client.List(t.Context(), list, client.InNamespace(key.Namespace))).To(Succeed())
+			g.Expect(list.Items).To(BeEmpty())
+		}, packagestest.Timeout).Should(Succeed(), "the slices of a deployment should go with it")
+	}
 	check := func(t testing.TB, key client.ObjectKey, revision string, names ...string) {
 		g := NewWithT(t)
 		p, od := &v1alpha1.Package{}, &v1alpha1.ObjectDeployment{}
@@ -129,6 +141,7 @@ func TestCrashOfPackages(t *testing.T) {
 		g.Expect(w.Client.Get(t.Context(), key, od)).To(Succeed())
 		g.Expect(metav1.IsControlledBy(od, p)).To(BeTrue())
 		g.Expect(od.Annotations).To(HaveKeyWithValue(v1alpha1.PackageSourceImageAnnotation, "web:"+revision))
+		g.Expect(od.Spec.Template.Spec.Phases).NotTo(BeEmpty(), "the deployment should have what the package gives")
 		var have, used []string
 		for _, name := range od.Spec.Template.Spec.Phases[0].Slices {
 			slice := &v1alpha1.ObjectSlice{}
@@ -164,6 +177,19 @@ func TestCrashOfPackages(t *testing.T) {
 				Client: w.Client,
 				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
 				Check:  func(t testing.TB) { check(t, key, "v2", "two", "three", "four") },
+			}
+		}
+		testenv.CrashAtEveryWrite(t, 1, fresh)
+		testenv.Storm(t, 2, fresh)
+	})
+	t.Run("repair", func(t *testing.T) {
+		fresh := func(t testing.TB) testenv.CrashCase {
+			key := prepare(t)
+			remove(t, key)
+			return testenv.CrashCase{
+				Client: w.Client,
+				Run:    func(c client.WithWatch) error { return reconcile(t.Context(), c, kinds, images, key) },
+				Check:  func(t testing.TB) { check(t, key, "v1", "one", "two") },
 			}
 		}
 		testenv.CrashAtEveryWrite(t, 1, fresh)

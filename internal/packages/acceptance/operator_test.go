@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,6 +150,7 @@ func TestOperator(t *testing.T) {
 	t.Run("When a package has components it should install the one that is asked for", func(t *testing.T) { components(t, w, open) })
 	t.Run("When a package has conditions it should leave out what they exclude", func(t *testing.T) { filters(t, w, open) })
 	t.Run("When templates make packages from other objects they should follow them", func(t *testing.T) { templates(t, w) })
+	t.Run("When the environment changes templates of both scopes should follow it", func(t *testing.T) { environments(t, w) })
 	t.Run("When packages come and go their metrics should, too", func(t *testing.T) { series(t, w, o) })
 	t.Run("When it is told to end it should do so with success, and the next one go on", func(t *testing.T) {
 		g := NewWithT(t)
@@ -264,6 +267,31 @@ func templates(t *testing.T, w world) {
 	})
 	g.Expect(w.Client.Delete(t.Context(), ot)).To(Succeed())
 	w.Gone(t, p)
+}
+
+func environments(t *testing.T, w world) {
+	g := NewWithT(t)
+	const shows = `"apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: NAMESPACE, name: %s}\ndata: {proxy: '{{ .environment.proxy.httpProxy }}'}\n"`
+	w.create(t,
+		`{apiVersion: package-operator.run/v1alpha1, kind: ObjectTemplate, metadata: {namespace: NAMESPACE, name: proxy}, spec: {sources: [], template: `+fmt.Sprintf(shows, "proxy")+`}}`,
+		`{apiVersion: package-operator.run/v1alpha1, kind: ClusterObjectTemplate, metadata: {name: NAMESPACE-proxy}, spec: {sources: [], template: `+fmt.Sprintf(shows, "cluster-proxy")+`}}`)
+	proxy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "Proxy", "metadata": map[string]any{"name": "cluster"}}}
+	is := func(url string) {
+		for _, name := range []string{"proxy", "cluster-proxy"} {
+			g.Eventually(func() string {
+				cm := &corev1.ConfigMap{}
+				_ = w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.home, Name: name}, cm) // not there yet
+				return cm.Data["proxy"]
+			}, patience).Should(Equal(url), name)
+		}
+	}
+	change := func(url string) {
+		g.Expect(w.Client.Patch(t.Context(), proxy, client.RawPatch(types.MergePatchType, []byte(`{"status":{"httpProxy":"`+url+`"}}`)))).To(Succeed())
+	}
+	is("http://proxy:3128")
+	change("http://other:3128")
+	is("http://other:3128")
+	change("http://proxy:3128")
 }
 
 func series(t *testing.T, w world, o *operator) {

@@ -12,11 +12,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	polling "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -24,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/karpenter/pkg/apis"
+	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/overlay"
 	"sigs.k8s.io/karpenter/pkg/controllers"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
@@ -40,9 +48,12 @@ func main() {
 		exit(err)
 	}
 	ctx, op := operator.NewOperator()
+	if err := indexed(ctx, op.GetFieldIndexer()); err != nil {
+		exit(err)
+	}
 	retire := os.Getenv("RETIRE") == "true"
 	own := &provider.Provider{Hosted: op.GetClient(), Machines: machines, Retire: retire}
-	report := &provider.Report{Hosted: op.GetClient(), Machines: machines, ControlPlane: os.Getenv("HOSTED_CONTROL_PLANE"), Retire: retire}
+	report := &provider.Report{Hosted: op.GetClient(), Live: op.GetAPIReader(), Machines: machines, ControlPlane: os.Getenv("HOSTED_CONTROL_PLANE"), Retire: retire}
 	if err := op.AddReadyzCheck("reported", report.Ready); err != nil {
 		exit(err)
 	}
@@ -88,7 +99,8 @@ func management() (*rest.Config, error) {
 	return rest.InClusterConfig()
 }
 
-// define applies the definitions, and waits for none: what needs them tries again until they are served.
+// define applies the definitions, and waits until they are served: Karpenter's core makes the indexes that it finds its machines by when it starts, and does without
+// those of kinds that aren't there.
 func define(ctx context.Context, cfg *rest.Config) error {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -108,6 +120,46 @@ func define(ctx context.Context, cfg *rest.Config) error {
 		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
 		if err := c.Patch(ctx, crd, client.Apply, client.FieldOwner("hcp-karpenter"), client.ForceOwnership); err != nil { //nolint:staticcheck // the typed form has no CustomResourceDefinitions here
 			return fmt.Errorf("defining %s in the hosted cluster: %w", crd.Name, err)
+		}
+		if err := served(ctx, cfg, crd); err != nil {
+			return fmt.Errorf("waiting for %s in the hosted cluster: %w", crd.Name, err)
+		}
+	}
+	return nil
+}
+
+// served waits until discovery has a kind in every version.
+func served(ctx context.Context, cfg *rest.Config, crd *apiextensionsv1.CustomResourceDefinition) error {
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	var last error
+	err = polling.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		for _, v := range crd.Spec.Versions {
+			if !v.Served {
+				continue
+			}
+			list, err := d.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + v.Name)
+			if last = err; err != nil {
+				return false, nil //nolint:nilerr // because it may come
+			}
+			if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == crd.Spec.Names.Plural }) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	return errors.Join(err, last)
+}
+
+// indexed is an error unless Karpenter's core has made its indexes: an API server that was asked by it may be behind the one that was asked by served. Making one again
+// is refused when it is there.
+func indexed(ctx context.Context, indexer client.FieldIndexer) error {
+	none := func(client.Object) []string { return nil }
+	for field, of := range map[string]client.Object{"status.providerID": &v1.NodeClaim{}, "spec.template.spec.nodeClassRef.name": &v1.NodePool{}} {
+		if err := indexer.IndexField(ctx, of, field, none); err == nil || !strings.Contains(err.Error(), "indexer conflict") {
+			return errors.Join(fmt.Errorf("there is no index of %T by %s, as its definition was not served yet: starting anew", of, field), err)
 		}
 	}
 	return nil

@@ -406,6 +406,11 @@ func TestAutoNode(t *testing.T) {
 	budget.Spec.Selector, budget.Spec.MinAvailable = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, ptr.To(intstr.FromInt32(2))
 	g.Expect(w.c.Create(t.Context(), budget)).To(Succeed())
 	stopped()
+	// Its claim went before its Machine was made.
+	lost := object("infrastructure.cluster.x-k8s.io", "v1beta1", "LocalMachine", "burst-lost")
+	lost.SetLabels(map[string]string{"karpenter.hypershift.openshift.io/nodeclaim": "burst-lost"})
+	lost.Object["spec"] = map[string]any{"image": "registry.invalid/node:1.36.4"}
+	g.Expect(w.c.Create(t.Context(), lost)).To(Succeed())
 	w.program("RETIRE=true")
 	leaving := func(g Gomega) {
 		claims := &v1.NodeClaimList{}
@@ -417,6 +422,7 @@ func TestAutoNode(t *testing.T) {
 		g.Expect(w.machines(g)).To(HaveLen(2), "what a budget holds is not taken")
 		g.Expect(w.counts()).To(HaveKeyWithValue("nodeClaimCount", int64(2)))
 	}
+	g.Eventually(w.counts).WithTimeout(wait).Should(HaveKeyWithValue("nodeClaimCount", int64(3)), "what is lost counts until it is gone")
 	g.Eventually(leaving).WithTimeout(wait).Should(Succeed())
 	g.Consistently(leaving).WithTimeout(5 * time.Second).Should(Succeed())
 	g.Expect(w.c.Delete(t.Context(), budget)).To(Succeed())
@@ -425,6 +431,7 @@ func TestAutoNode(t *testing.T) {
 		g.Expect(w.counts()).To(BeNil())
 	}).WithTimeout(wait).Should(Succeed())
 	g.Consistently(func(g Gomega) { w.settled(g, 0, 0) }).WithTimeout(5 * time.Second).Should(Succeed()) // though Pods wait
+	g.Expect(apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKeyFromObject(lost), lost))).To(BeTrue(), "nothing of a machine is left")
 	g.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	g.Expect(pool.DeletionTimestamp).To(BeNil())
 	raw, err := os.ReadFile(filepath.Join(w.dir, "hcp-karpenter.log"))

@@ -29,7 +29,7 @@ const (
 )
 
 // addKMS adds the plugins by which the server has its keys encrypted. While one does not answer, what the server has read before goes on being readable; so it is
-// neither started anew for it nor taken out of its Service. One that starts needs them.
+// neither started anew for it nor taken out of its Service, unless the plugin's process is down. One that starts needs them.
 func addKMS(ctx component.WorkloadContext, pod *corev1.PodSpec, kms *hyperv1.KMSSpec, keys []encryption.Key) error {
 	main := component.Container(pod, Name)
 	main.StartupProbe = startsWithPlugins(main.ReadinessProbe)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1 "hcp.internal/api/config/v1"
@@ -145,7 +146,8 @@ func TestKMS(t *testing.T) {
 		ref := func(key hyperv1.AWSKMSKeyEntry) encryption.Ref {
 			return encryption.Ref{Provider: hyperv1.SecretEncryptionProviderAWS, AWS: &key}
 		}
-		status := hyperv1.SecretEncryptionStatus{ActiveKey: ref(old), TargetKey: ref(bad), History: []hyperv1.EncryptionMigrationHistory{{State: hyperv1.EncryptionMigrationReadOnlyDeploy}}}
+		status := hyperv1.SecretEncryptionStatus{ActiveKey: ref(old), TargetKey: ref(bad), History: []hyperv1.EncryptionMigrationHistory{{
+			State: hyperv1.EncryptionMigrationReadOnlyDeploy, From: hyperv1.EncryptionKeyReference{Fingerprint: encryption.Fingerprint([]byte(old.ARN))}}}}
 		next := func(active hyperv1.AWSKMSKeyEntry, objs ...client.Object) (encryptionConfig, []string) {
 			ctx := contextOf(t, encrypted(&hyperv1.KMSSpec{Provider: hyperv1.AWS, AWS: &hyperv1.AWSKMSSpec{ActiveKey: active}}), objs...)
 			ctx.HCP.Status.SecretEncryption = status
@@ -160,6 +162,12 @@ func TestKMS(t *testing.T) {
 		config, arns := next(bad)
 		g.Expect(arns).To(Equal([]string{old.ARN, bad.ARN}))
 		live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret, Namespace: "ns"}, Data: map[string][]byte{encryption.ConfigKey: config.raw}}
+		asleep := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: Name, Namespace: "ns"}}
+		asleep.Spec.Replicas, asleep.Spec.Template.Annotations = ptr.To[int32](0), map[string]string{encryption.HashAnnotation: encryption.ConfigHash(config.raw)}
+		_, arns = next(bad, live, asleep)
+		g.Expect(arns).To(Equal([]string{old.ARN, bad.ARN}), "no server has shown that it can use the key")
+		_, arns = next(old, live, asleep)
+		g.Expect(arns).To(Equal([]string{old.ARN}), "nobody else may say that it is given up while no server runs")
 		status.History[0].State = hyperv1.EncryptionMigrationInterrupted
 		_, arns = next(old, live)
 		g.Expect(arns).To(Equal([]string{old.ARN}))

@@ -16,6 +16,7 @@ import (
 	"hcp.internal/platform/internal/packages/author/load"
 	"hcp.internal/platform/internal/packages/author/manifest"
 	"hcp.internal/platform/internal/packages/author/violation"
+	"hcp.internal/platform/internal/packages/engine/conditiontype"
 )
 
 const (
@@ -269,7 +270,10 @@ func conditionMappings(text string) ([]packagesv1.ConditionMapping, error) {
 		case destination == "":
 			return nil, fmt.Errorf("destinationType can't be empty in line %d", i+1)
 		case !strings.Contains(strings.Trim(destination, "/"), "/"):
-			return nil, fmt.Errorf("destinationType %q must have a prefix, as in example.com/Ready, in line %d", destination, i+1)
+			return nil, fmt.Errorf("destinationType %.100q must have a prefix, as in example.com/Ready, in line %d", destination, i+1)
+		case !conditiontype.Valid(destination):
+			return nil, fmt.Errorf("destinationType %.100q in line %d can't be the type of a condition: write a domain in lower case, one slash and a name, "+
+				"as in example.com/Ready, at most %d characters", destination, i+1, conditiontype.MaxLength)
 		}
 		out = append(out, packagesv1.ConditionMapping{SourceType: source, DestinationType: destination})
 	}

@@ -125,6 +125,17 @@ func (w *world) available(name string, is bool) {
 	w.g.Expect(w.c.Status().Patch(w.Context(), hc, client.MergeFrom(before))).To(Succeed())
 }
 
+// sleeps lets a cluster hibernate, or wakes it.
+func (w *world) sleeps(name string, is bool) {
+	w.Helper()
+	hc := &hyperv1.HostedCluster{}
+	w.g.Expect(w.c.Get(w.Context(), client.ObjectKey{Namespace: w.ns, Name: name}, hc)).To(Succeed())
+	before := hc.DeepCopy()
+	reason := map[bool]string{true: hyperv1.AsleepReason, false: hyperv1.WakingReason}[is]
+	conditions.Set(&hc.Status.Conditions, time.Now(), metav1.Condition{Type: hyperv1.HostedClusterHibernated, Status: status(is), Reason: reason})
+	w.g.Expect(w.c.Status().Patch(w.Context(), hc, client.MergeFrom(before))).To(Succeed())
+}
+
 func status(is bool) metav1.ConditionStatus {
 	if is {
 		return metav1.ConditionTrue

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/control/metrics"
 )
 
 func TestHistory(t *testing.T) {
@@ -31,6 +32,45 @@ func TestHistory(t *testing.T) {
 		in, err := Observe(t.Context(), w.c, w.read())
 		w.g.Expect(err).NotTo(HaveOccurred())
 		w.g.Expect(in.Settings.HasGood).To(BeTrue())
+	})
+	t.Run("When all clusters sleep a new template should be none to return to before one of them has it and is up", func(t *testing.T) {
+		w := newWorld(t, nil, "a", "b")
+		r, recorded := w.reconciler(w.c), recorded{}
+		r.Metrics = recorded
+		w.pass(r)
+		w.settle("a", true)
+		w.settle("b", true)
+		w.pass(r)
+		w.sleeps("a", true)
+		w.sleeps("b", true)
+		w.pass(r)
+		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 0/0 packages progressed."))
+		w.template("v2")
+		w.pass(r)
+		completed := func() (images []string) {
+			list, err := History(t.Context(), w.c, w.ns, w.owner)
+			w.g.Expect(err).NotTo(HaveOccurred())
+			for _, rev := range list {
+				if rev.Completed != nil {
+					images = append(images, rev.Spec.Image)
+				}
+			}
+			return images
+		}
+		w.g.Expect(completed()).To(Equal([]string{"registry.example/addon:v1"}))
+		w.g.Expect(w.condition("Progressing")).To(Equal(fmt.Sprintf(
+			"True NotAllPackagesProgressed 0/0 packages progressed. Hosted clusters that sleep, and have their turn when they wake (2): %[1]s/a, %[1]s/b.", w.ns)))
+		w.g.Expect(recorded[w.ns].State).To(Equal(metrics.RolloutPaused), "nobody need be called")
+		w.sleeps("a", false)
+		w.pass(r)
+		w.g.Expect(w.image("a")).To(HaveSuffix(":v2"))
+		w.g.Expect(completed()).To(HaveLen(1))
+		w.settle("a", true)
+		w.pass(r)
+		w.g.Expect(completed()).To(Equal([]string{"registry.example/addon:v1", "registry.example/addon:v2"}))
+		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 1/1 packages progressed."))
+		w.g.Expect(recorded[w.ns].State).To(Equal(metrics.RolloutComplete))
+		w.g.Expect(w.image("b")).To(HaveSuffix(":v1"))
 	})
 }
 

@@ -190,7 +190,7 @@ func (v view) packageOf(p *packagesv1.Package) rollout.Package {
 	out := rollout.Package{
 		UID: p.UID, Namespace: p.Namespace,
 		Current:    SameSpec(p.Spec, v.newest.Spec),
-		Unlabelled: !contains(p.Labels, v.newest.Labels) || !contains(p.Annotations, v.newest.Annotations),
+		Unlabelled: !contains(p.Labels, v.newest.Labels) || !contains(p.Annotations, v.newest.Annotations) || hasLeftovers(p, v.newest),
 		Good:       v.good != nil && SameSpec(p.Spec, *v.good),
 		Available:  is(packagesv1.ConditionAvailable, metav1.ConditionTrue),
 		Progressed: is(packagesv1.ConditionProgressing, metav1.ConditionFalse) &&

@@ -123,7 +123,7 @@ func (r *Reconciler) record(owner *packagesv1.HostedClusterPackage, plan rollout
 	switch {
 	case !conditions.IsTrue(plan.Status.Conditions, packagesv1.ConditionProgressing):
 		state.State = metrics.RolloutComplete
-	case paused:
+	case paused, plan.Sleeps: // there is nothing to do for whoever is called because a rollout stands still
 		state.State = metrics.RolloutPaused
 	case plan.Soaks:
 		state.State = metrics.RolloutSoaking

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -77,16 +76,13 @@ func CacheOptions() cache.Options {
 	return cache.Options{DefaultTransform: withoutBookkeeping, ByObject: byObject}
 }
 
-// withTime is withoutBookkeeping, but for the time at which a rollout last changed a Package.
+// withTime is withoutBookkeeping, but for the time at which a rollout last changed a Package, and which labels and annotations it has set.
 func withTime(in any) (any, error) {
 	p, ok := in.(*v1alpha1.Package)
 	if !ok {
 		return in, nil
 	}
-	var kept []metav1.ManagedFieldsEntry
-	if entry := hostedclusterpackage.Entry(p); entry != nil {
-		kept = []metav1.ManagedFieldsEntry{{Manager: entry.Manager, Operation: entry.Operation, Time: entry.Time}}
-	}
+	kept := hostedclusterpackage.Remembered(p)
 	_, err := withoutBookkeeping(p)
 	p.ManagedFields = kept
 	return p, err

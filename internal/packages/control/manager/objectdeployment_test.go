@@ -114,6 +114,7 @@ func TestRevisionNames(t *testing.T) {
 		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
 		w.Eventually(t, od, HasCondition(od, &od.Status.Conditions, "Available", "False", "ObjectSetUnready", "No ObjectSet is available."))
 		g.Expect(revisions(t, w, ns)).To(BeEmpty())
+		g.Expect(meta.FindStatusCondition(od.Status.Conditions, "Progressing").Message).To(HavePrefix("The template has no phases"))
 	})
 }
 

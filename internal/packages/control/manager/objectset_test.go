@@ -386,6 +386,38 @@ func TestMappedConditionsAndSlices(t *testing.T) {
 		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
 		w.Eventually(t, os, HasCondition(os, &os.Status.Conditions, "test.example/Inner", "True", "Available", "Object is available and passes all probes."))
 	})
+	t.Run("When a condition is mapped to a type that no status accepts it should leave that one out and report the rest", func(t *testing.T) {
+		t.Parallel()
+		g, w := NewWithT(t), Start(t)
+		inner := Object(map[string]any{"apiVersion": "package-operator.run/v1alpha1", "kind": "ObjectSet", "metadata": map[string]any{"name": "inner"},
+			"spec": map[string]any{"revision": int64(1), "phases": []any{map[string]any{"name": "x", "objects": []any{}}}}})
+		inner.ConditionMappings = []v1alpha1.ConditionMapping{
+			{SourceType: "Available", DestinationType: "Example.com/Inner"}, {SourceType: "Available", DestinationType: "test.example/web/Inner"},
+			{SourceType: "Available", DestinationType: "test.example/Inner"},
+		}
+		os := ObjectSet(w.Namespace(t), "outer", 1, Phase("a", inner))
+		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
+		w.Eventually(t, os, HasCondition(os, &os.Status.Conditions, "test.example/Inner", "True", "Available", ""))
+		g.Expect(available(os)()).To(Succeed())
+	})
+}
+
+func TestRolloutThatFails(t *testing.T) {
+	t.Run("When a slice is gone an event should say so once, and when it is back it should roll out by itself", func(t *testing.T) {
+		t.Parallel()
+		g, w := NewWithT(t), Start(t)
+		ns := w.Namespace(t)
+		p := Phase("a", ConfigMap("inline", nil))
+		p.Slices = []string{"slice"}
+		os := ObjectSet(ns, "set", 1, p)
+		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
+		of := func() []string { return told(t.Context(), w, ns, "ObjectSet", "set") }
+		g.Eventually(of, Timeout).Should(ConsistOf(And(HavePrefix("Warning RolloutError "), ContainSubstring("reading slice slice of phase a"))))
+		slice := &v1alpha1.ObjectSlice{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "slice"}, Objects: []v1alpha1.ObjectSetObject{ConfigMap("sliced", nil)}}
+		g.Expect(w.Client.Create(t.Context(), slice)).To(Succeed())
+		w.Eventually(t, os, available(os))
+		g.Expect(of()).To(HaveLen(1))
+	})
 }
 
 func TestSuccessDelay(t *testing.T) {

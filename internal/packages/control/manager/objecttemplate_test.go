@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
 	. "hcp.internal/platform/internal/packages/packagestest"
@@ -104,4 +106,63 @@ func TestObjectTemplate(t *testing.T) {
 			g.Expect(foreign.ResourceVersion).To(Equal(version))
 		})
 	}
+}
+
+// rename gives a template that makes an empty ConfigMap of another name.
+func rename(t *testing.T, w *World, ot *v1alpha1.ObjectTemplate, name string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"template":%q}}`, emptyMap(name))
+	NewWithT(t).Expect(w.Client.Patch(t.Context(), ot, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+}
+
+func emptyMap(name string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}"
+}
+
+func TestRenamedObject(t *testing.T) {
+	start := func(t *testing.T) (*World, *v1alpha1.ObjectTemplate) {
+		t.Helper()
+		w := Start(t)
+		ot := objectTemplate(w.Namespace(t), emptyMap("db-a"), source("ConfigMap", "missing", "data.value", true))
+		NewWithT(t).Expect(w.Client.Create(t.Context(), ot)).To(Succeed())
+		w.Eventually(t, ot, func() error {
+			if ref := ot.Status.ControllerOf; ref == nil || ref.Name != "db-a" {
+				return fmt.Errorf("controls %v", ref)
+			}
+			return nil
+		})
+		return w, ot
+	}
+	t.Run("When an object gets a name that somebody else has it should keep the one it made", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w, ot := start(t)
+		made := configMap(ot.Namespace, "db-a")
+		g.Expect(get(w, t, made)).To(Succeed())
+		uid := made.UID
+		g.Expect(w.Client.Create(t.Context(), configMap(ot.Namespace, "db-b"))).To(Succeed())
+		rename(t, w, ot, "db-b")
+		w.Eventually(t, ot, HasCondition(ot, &ot.Status.Conditions, v1alpha1.ConditionTemplateInvalid, "True", "SourceError", ""))
+		g.Expect(get(w, t, made)).To(Succeed())
+		g.Expect(made.UID).To(Equal(uid))
+		g.Expect(made.DeletionTimestamp.IsZero()).To(BeTrue())
+		g.Expect(ot.Status.ControllerOf).To(HaveValue(HaveField("Name", "db-a")))
+		rename(t, w, ot, "db-c")
+		w.Gone(t, made)
+		g.Expect(get(w, t, configMap(ot.Namespace, "db-c"))).To(Succeed())
+	})
+	t.Run("When an object gets a name that is free it should remove the one it made", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w, ot := start(t)
+		rename(t, w, ot, "db-b")
+		w.Gone(t, configMap(ot.Namespace, "db-a"))
+		g.Expect(get(w, t, configMap(ot.Namespace, "db-b"))).To(Succeed(), "the new one comes first")
+		w.Eventually(t, ot, func() error {
+			if ref := ot.Status.ControllerOf; ref == nil || ref.Name != "db-b" {
+				return fmt.Errorf("controls %v", ref)
+			}
+			return nil
+		})
+	})
 }

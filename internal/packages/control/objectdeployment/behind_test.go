@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -87,5 +89,30 @@ func TestBehind(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("exceeded quota")))
 		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
 		g.Expect(meta.FindStatusCondition(od.Status.Conditions, v1alpha1.ConditionProgressing).Message).To(ContainSubstring("exceeded quota: revisions"))
+	})
+}
+
+func TestSelector(t *testing.T) {
+	w := Serve(t)
+	t.Run("When the selector does not match its revisions it should go on to the next template all the same", func(t *testing.T) {
+		g, ns := NewWithT(t), w.Namespace(t)
+		od := ObjectDeployment(ns, "web", Phase("a", ConfigMap("one", map[string]any{"v": "1"})))
+		od.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"other": "label"}}
+		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
+		r := reconciler(w.Client, func() bool { return false })
+		pass := func() ctrl.Result {
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(od)})
+			g.Expect(err).NotTo(HaveOccurred())
+			return result
+		}
+		pass()
+		g.Expect(pass().RequeueAfter).NotTo(Equal(100*time.Millisecond), "it knows its revision")
+		g.Expect(w.Client.Get(t.Context(), client.ObjectKeyFromObject(od), od)).To(Succeed())
+		od.Spec.Template.Spec.Phases[0] = Phase("a", ConfigMap("one", map[string]any{"v": "2"}))
+		g.Expect(w.Client.Update(t.Context(), od)).To(Succeed())
+		pass()
+		list := &v1alpha1.ObjectSetList{}
+		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
+		g.Expect(list.Items).To(ConsistOf(HaveField("Spec.Revision", int64(1)), HaveField("Spec.Revision", int64(2))))
 	})
 }

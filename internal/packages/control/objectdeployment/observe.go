@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,9 +21,12 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey, d *v1alp
 	if err != nil {
 		return obs, fmt.Errorf("spec.selector of %s: %w", key, err)
 	}
-	for _, controller := range []string{string(d.UID), noController} {
+	for controller, selects := range map[string]labels.Selector{
+		string(d.UID): labels.Everything(), // ours stay ours, whatever becomes of labels and selector
+		noController:  selector,
+	} {
 		list := &v1alpha1.ObjectSetList{}
-		err := r.Client.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingFields{controllerIndex: controller}, client.MatchingLabelsSelector{Selector: selector})
+		err := r.Client.List(ctx, list, client.InNamespace(d.Namespace), client.MatchingFields{controllerIndex: controller}, client.MatchingLabelsSelector{Selector: selects})
 		if err != nil {
 			return obs, fmt.Errorf("listing revisions of %s: %w", key, err)
 		}

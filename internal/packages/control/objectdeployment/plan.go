@@ -140,13 +140,19 @@ func archives(o observed) []lifecycle {
 	for _, os := range obsolete(o.sets) {
 		switch {
 		case os.Spec.LifecycleState == v1alpha1.LifecycleStateArchived:
-		case !hasClasses(os) || conditions.IsTrue(os.Status.Conditions, v1alpha1.ConditionPaused):
+		case !hasClasses(os) || standsStill(os):
 			out = append(out, lifecycle{set: os, state: v1alpha1.LifecycleStateArchived})
 		case os.Spec.LifecycleState != v1alpha1.LifecycleStatePaused:
 			out = append(out, lifecycle{set: os, state: v1alpha1.LifecycleStatePaused})
 		}
 	}
 	return out
+}
+
+// standsStill says whether everybody who works on a revision has confirmed that it is paused, and it has not been told to go on since.
+func standsStill(os *v1alpha1.ObjectSet) bool {
+	c := conditions.Current(os.Status.Conditions, v1alpha1.ConditionPaused, os.Generation)
+	return c != nil && c.Status == metav1.ConditionTrue
 }
 
 // obsolete returns revisions that have nothing to do any more, oldest first.

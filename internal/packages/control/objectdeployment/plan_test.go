@@ -40,6 +40,9 @@ func does(state v1alpha1.LifecycleState) change {
 	return func(os *v1alpha1.ObjectSet) { os.Spec.LifecycleState = state }
 }
 
+// resumed is another generation than the one that conditions are about.
+func resumed(os *v1alpha1.ObjectSet) { os.Generation++ }
+
 func controls(names ...string) change {
 	return func(os *v1alpha1.ObjectSet) {
 		for _, n := range names {
@@ -94,11 +97,13 @@ func TestPlan(t *testing.T) {
 		"When a broken one has not reported it should keep it":              {obs: deployment("2", rev(1, no), rev(2, no, wants("", "x")))},
 		"When an old one has phases of a class it should pause it first":    {obs: deployment("2", rev(1, yes, wants("default")), rev(2, yes)), states: []string{"1 Paused"}},
 		"When that one is paused it should archive it":                      {obs: deployment("2", rev(1, yes, wants("default"), does("Paused"), is("Paused", "True")), rev(2, yes)), states: []string{"1 Archived"}},
-		"When that one is not quite paused it should wait":                  {obs: deployment("2", rev(1, yes, wants("default"), does("Paused"), is("Paused", "Unknown")), rev(2, yes))},
-		"When more are archived than wanted it should remove the oldest":    {obs: limited(1, rev(1, does("Archived"), is("Archived", "True")), rev(2, does("Archived"), is("Archived", "True")), rev(3, yes)), remove: 1},
-		"When an old one has not given up its objects it should be kept":    {obs: limited(0, rev(1, does("Archived"), is("Archived", "False")), rev(2, yes))},
-		"When it is paused it should pause revisions and make none":         {obs: paused(deployment("9", rev(1, does("Archived")), rev(2))), states: []string{"2 Paused"}},
-		"When it goes on it should resume what it paused":                   {obs: deployment("2", rev(1, does("Paused")), rev(2, does("Paused"), byParent)), states: []string{"2 Active"}},
+		"When it was paused and goes on it should pause it again first": {
+			obs: deployment("2", rev(1, yes, wants("default"), is("Paused", "True"), resumed), rev(2, yes)), states: []string{"1 Paused"}},
+		"When that one is not quite paused it should wait":               {obs: deployment("2", rev(1, yes, wants("default"), does("Paused"), is("Paused", "Unknown")), rev(2, yes))},
+		"When more are archived than wanted it should remove the oldest": {obs: limited(1, rev(1, does("Archived"), is("Archived", "True")), rev(2, does("Archived"), is("Archived", "True")), rev(3, yes)), remove: 1},
+		"When an old one has not given up its objects it should be kept": {obs: limited(0, rev(1, does("Archived"), is("Archived", "False")), rev(2, yes))},
+		"When it is paused it should pause revisions and make none":      {obs: paused(deployment("9", rev(1, does("Archived")), rev(2))), states: []string{"2 Paused"}},
+		"When it goes on it should resume what it paused":                {obs: deployment("2", rev(1, does("Paused")), rev(2, does("Paused"), byParent)), states: []string{"2 Active"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

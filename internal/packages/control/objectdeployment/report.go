@@ -14,6 +14,10 @@ import (
 	statusof "hcp.internal/platform/internal/packages/engine/status"
 )
 
+// messageNoPhases is also what a Package says that renders to no object.
+const messageNoPhases = "The template has no phases, so nothing is rolled out, and what was before stays: give it objects. If a Package made it, see which of its objects " +
+	"the conditions of its manifest and its configuration leave out."
+
 // report writes what was observed into the deployment's status.
 func (o observed) report(kindOfSets string, now time.Time) {
 	d := o.deployment
@@ -56,6 +60,9 @@ func (o observed) progressing() metav1.Condition {
 	current := o.current()
 	if current == nil && o.refused != "" {
 		return yes(v1alpha1.ReasonProgressing, fmt.Sprintf("No new ObjectSet can be made, which is tried again: %.1000s", o.refused))
+	}
+	if current == nil && len(o.deployment.Spec.Template.Spec.Phases) == 0 {
+		return yes(v1alpha1.ReasonProgressing, messageNoPhases)
 	}
 	if current == nil {
 		return yes(v1alpha1.ReasonProgressing, "Progressing to a new ObjectSet.")

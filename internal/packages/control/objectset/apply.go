@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/probe"
 )
@@ -27,7 +28,8 @@ type observed struct {
 	mapped     []metav1.Condition
 	keepMapped bool
 	remote     []v1alpha1.RemotePhaseReference
-	// remotePaused and remoteActive count ObjectSetPhases.
+	// remotePaused and remoteActive count ObjectSetPhases. One that said that it is paused before it was changed counts as both: whichever is wanted,
+	// it is waited for.
 	remotePaused, remoteActive int
 	// late says that no event tells of some objects yet.
 	late bool
@@ -52,6 +54,7 @@ func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (obser
 	if o.Siblings, err = r.siblings(ctx, os); err != nil {
 		return observed{}, err
 	}
+	o.Newer = func(ctx context.Context, controller owner.Entry) (bool, error) { return r.newer(ctx, os, controller) }
 	if out.late, err = r.Engine.Use(ctx, o, unclassed(phases)); err != nil {
 		return observed{}, err
 	}

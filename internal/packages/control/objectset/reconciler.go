@@ -48,11 +48,13 @@ type Reconciler struct {
 
 	// Status writes the status of this scope's ObjectSets.
 	Status *status.Writer
-	// Events tells of revisions that are refused or paused.
+	// Events tells of revisions that are refused or paused, or that can't be rolled out.
 	Events status.Events
 
 	// uids are those of the ObjectSets that have something in use, by key, for those that vanish without being torn down.
 	uids sync.Map
+	// troubles are what passes fail with.
+	troubles troubles
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -63,6 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			r.Metrics.ForgetObjectSet(req.NamespacedName)
 			r.Status.Forget(req.NamespacedName)
 			if uid, ok := r.uids.LoadAndDelete(req.NamespacedName); ok {
+				r.troubles.byUID.Delete(uid)
 				return ctrl.Result{}, r.Engine.Forget(ctx, uid.(types.UID))
 			}
 		}
@@ -89,6 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	out, err := r.rollOut(ctx, os)
+	r.tell(os, err)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(err, r.report(ctx, os, func(*v1alpha1.ObjectSet) {}))
 	}

@@ -1,6 +1,7 @@
 package objectset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,9 +113,11 @@ func (out *observed) sawPhase(os *v1alpha1.ObjectSet, osp *v1alpha1.ObjectSetPha
 	out.remote = withPhase(out.remote, v1alpha1.RemotePhaseReference{Name: osp.Name, UID: osp.UID})
 	out.mapped = append(out.mapped, Mapped(osp.Status.Conditions, osp.Generation, os.Generation)...)
 	out.controllerOf = append(out.controllerOf, osp.Status.ControllerOf...)
-	if conditions.IsTrue(osp.Status.Conditions, v1alpha1.ConditionPaused) {
+	saidPaused := conditions.IsTrue(osp.Status.Conditions, v1alpha1.ConditionPaused)
+	if saidPaused {
 		out.remotePaused++
-	} else {
+	}
+	if !saidPaused || conditions.Current(osp.Status.Conditions, v1alpha1.ConditionPaused, osp.Generation) == nil {
 		out.remoteActive++
 	}
 }
@@ -136,7 +139,7 @@ func unavailable(osp *v1alpha1.ObjectSetPhase) string {
 	case available.Status == metav1.ConditionTrue:
 		return ""
 	}
-	return available.Message
+	return cmp.Or(available.Message, available.Reason, "it is not available, and does not say why")
 }
 
 // tearDownRemote says whether the ObjectSetPhase of a phase is gone.

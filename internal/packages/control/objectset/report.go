@@ -29,7 +29,9 @@ func (out observed) report(os *v1alpha1.ObjectSet, now time.Time) {
 	status := &os.Status
 	status.ControllerOf = out.controllerOf
 	status.RemotePhases = out.remote
-	if !out.keepMapped {
+	if out.keepMapped {
+		KeepMapped(status.Conditions, os.Generation)
+	} else {
 		SetMapped(&status.Conditions, out.mapped, now)
 	}
 	set := func(c metav1.Condition) {
@@ -128,6 +130,15 @@ func SetMapped(list *[]metav1.Condition, mapped []metav1.Condition, now time.Tim
 		return strings.Contains(c.Type, "/") && !slices.ContainsFunc(mapped, func(m metav1.Condition) bool { return m.Type == c.Type })
 	})
 	conditions.Set(list, now, mapped...)
+}
+
+// KeepMapped says of all mapped conditions that they are about a generation: those that are about another count for nothing.
+func KeepMapped(list []metav1.Condition, generation int64) {
+	for i := range list {
+		if strings.Contains(list[i].Type, "/") {
+			list[i].ObservedGeneration = generation
+		}
+	}
 }
 
 // Mapped returns the mapped conditions that were made for a generation, with another one.

@@ -65,13 +65,23 @@ func (b *blocked) String() string {
 // deletionGrace is how long a deletion may take before it says what it waits for. Most end in less, and need no write.
 const deletionGrace = 15 * time.Second
 
+// unordered tells of a deletion whose order is not ours: with the finalizer of a foreground deletion the garbage collector deletes all that has an owner
+// reference to the revision at once, whatever that says of blockOwnerDeletion.
+func unordered(os *v1alpha1.ObjectSet) string {
+	if !slices.Contains(os.Finalizers, metav1.FinalizerDeleteDependents) {
+		return ""
+	}
+	return " It is deleted in the foreground, so the garbage collector deletes the objects of all phases at once: who should remove a finalizer may be gone " +
+		"already, and then somebody else has to. Delete packages with --cascade=background, where phases wait for each other."
+}
+
 // reportDeletion says what a deletion waits for, once it takes long. It returns when to look whether it does.
 func (r *Reconciler) reportDeletion(ctx context.Context, os *v1alpha1.ObjectSet, b *blocked) (time.Duration, error) {
 	now := r.Clock.Now()
 	if left := os.DeletionTimestamp.Add(deletionGrace).Sub(now); left > 0 {
 		return left, nil
 	}
-	c := phase.Condition(v1alpha1.ConditionDeleting, metav1.ConditionTrue, v1alpha1.ReasonWaitingForObjects, b.String())
+	c := phase.Condition(v1alpha1.ConditionDeleting, metav1.ConditionTrue, v1alpha1.ReasonWaitingForObjects, b.String()+unordered(os))
 	c.ObservedGeneration = os.Generation
 	last := conditions.Get(os.Status.Conditions, v1alpha1.ConditionDeleting)
 	if last == nil || last.Message != c.Message {

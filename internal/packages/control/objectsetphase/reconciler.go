@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,20 +24,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"hcp.internal/api/packages/v1alpha1"
-	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/kube/outcome"
-	"hcp.internal/platform/internal/packages/control/objectset"
 	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/phase"
 	"hcp.internal/platform/internal/packages/engine/probe"
 	"hcp.internal/platform/internal/packages/engine/scope"
 	"hcp.internal/platform/internal/packages/engine/status"
 	"hcp.internal/platform/internal/packages/engine/watch"
-)
-
-const (
-	messageAvailable = "Object is available and passes all probes."
-	messagePaused    = "Lifecycle state set to paused."
 )
 
 // retryRefused is how long it takes until objects that were refused are looked at again: what stood in the way is not watched.
@@ -192,69 +184,6 @@ func duplicates(p phase.Phase) []phase.Violation {
 		seen[key] = struct{}{}
 	}
 	return out
-}
-
-// report turns what a pass found out into a status.
-func report(osp *v1alpha1.ObjectSetPhase, result phase.Result, now time.Time) {
-	status := &osp.Status
-	refused := len(result.Violations) > 0
-	if !refused {
-		status.ControllerOf = result.ControllerOf()
-	}
-	if !osp.Spec.Paused && !refused {
-		objectset.SetMapped(&status.Conditions, result.Conditions(), now)
-	}
-	set := func(c metav1.Condition) {
-		c.ObservedGeneration = osp.Generation
-		conditions.Set(&status.Conditions, now, c)
-	}
-	if result.Complete() {
-		set(phase.Condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, v1alpha1.ReasonAvailable, messageAvailable))
-	} else {
-		set(phase.Condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, v1alpha1.ReasonProbeFailure, describe(osp, result)))
-	}
-	if osp.Spec.Paused {
-		set(phase.Condition(v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused, messagePaused))
-	} else {
-		conditions.Remove(&status.Conditions, v1alpha1.ConditionPaused)
-	}
-}
-
-// describe says how every object of the phase is, for people.
-func describe(osp *v1alpha1.ObjectSetPhase, result phase.Result) string {
-	var b strings.Builder
-	inTransition := false
-	for _, o := range result.Objects {
-		inTransition = inTransition || o.Action == phase.ActionProgressed
-	}
-	fmt.Fprintf(&b, "Phase %q\nComplete: %t\nIn Transition: %t\n", osp.Name, result.Complete(), inTransition)
-	if len(result.Violations) > 0 {
-		b.WriteString("Validation Errors:\n")
-		for _, v := range result.Violations {
-			fmt.Fprintf(&b, "- %s\n", v)
-		}
-	}
-	b.WriteString("Objects:\n")
-	paused := ""
-	if osp.Spec.Paused {
-		paused = " (PAUSED)"
-	}
-	for _, o := range result.Objects {
-		version := strings.TrimPrefix(o.Kind.GroupVersion().String(), "/")
-		fmt.Fprintf(&b, "- Object %s.%s %s\n  Action%s: %q\n", o.Kind.Kind, version, o.Key(), paused, o.Action)
-		if o.Collision != "" {
-			fmt.Fprintf(&b, "  %s\n", o.Collision)
-		}
-		state := "Succeeded"
-		if len(o.Failures) > 0 {
-			state = "Failed"
-		}
-		fmt.Fprintf(&b, "  Probes:\n  - Progress: %s\n", state)
-		for _, f := range o.Failures {
-			fmt.Fprintf(&b, "    - %s\n", f)
-		}
-	}
-	return b.String()
 }
 
 // finalize tears a deleted phase down and lets it go. It returns when to look again, 0 when events tell.

@@ -18,6 +18,9 @@ import (
 	"hcp.internal/platform/internal/packages/engine/phase"
 )
 
+// retryRefused is when an object that was refused is tried again: what stands in the way is not watched.
+const retryRefused = 30 * time.Second
+
 // keep makes the object as it was rendered, and copies its conditions.
 func (r *Reconciler) keep(ctx context.Context, ot *v1alpha1.ObjectTemplate, obj *unstructured.Unstructured) error {
 	content, err := obj.MarshalJSON()
@@ -28,19 +31,19 @@ func (r *Reconciler) keep(ctx context.Context, ot *v1alpha1.ObjectTemplate, obj 
 	o.Content = string(content)
 	kind := obj.GroupVersionKind()
 	ref := &v1alpha1.ControlledObjectReference{Kind: kind.Kind, Group: kind.Group, Version: kind.Version, Name: obj.GetName(), Namespace: obj.GetNamespace()}
-	if err := r.removeOther(ctx, ot, o, ref); err != nil {
-		return err
-	}
 	result, err := r.Engine.Reconcile(ctx, o, phase.Phase{Objects: []v1alpha1.ObjectSetObject{{Object: *obj}}, Conditions: conditionsOf})
 	if err != nil {
 		return err
 	}
-	const retryRefused = 30 * time.Second // what stands in the way is not watched
 	if len(result.Violations) > 0 {
 		return &invalid{reason: v1alpha1.ReasonSourceError, after: retryRefused, err: errors.New(strings.Join(result.Violations[0].Errors, ", "))}
 	}
 	if collisions := result.Collisions(); len(collisions) > 0 {
 		return &invalid{reason: v1alpha1.ReasonSourceError, after: retryRefused, err: errors.New(collisions[0].Collision)}
+	}
+	// Only now: whoever uses the old object has nothing else until the new one is there. The status names the old one until that is written.
+	if err := r.removeOther(ctx, ot, o, ref); err != nil {
+		return err
 	}
 	ot.Status.ControllerOf = ref
 	copied := result.Conditions()

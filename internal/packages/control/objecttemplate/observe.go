@@ -26,13 +26,19 @@ func (r *Reconciler) collect(ctx context.Context, ot *v1alpha1.ObjectTemplate) (
 		source.SetGroupVersionKind(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
 		source.SetNamespace(s.Namespace)
 		source.SetName(s.Name)
-		if problem, err := r.placed(ot, source); err != nil || problem != "" {
-			if err == nil {
-				err = sourceError(source, errors.New(problem), 0)
-			}
+		found, err := r.placed(ot, source)
+		switch {
+		case err != nil:
 			return nil, false, err
+		case found.noKind && s.Optional: // no kind, no object
+			missing = true
+			continue
+		case found.noKind:
+			return nil, false, sourceError(source, errors.New(found.problem), r.RetryInterval)
+		case found.problem != "":
+			return nil, false, sourceError(source, errors.New(found.problem), 0)
 		}
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(source), source)
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(source), source)
 		switch {
 		case apierrors.IsNotFound(err) && s.Optional:
 			missing = true

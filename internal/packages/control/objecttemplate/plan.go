@@ -59,12 +59,16 @@ func (r *Reconciler) render(ctx context.Context, ot *v1alpha1.ObjectTemplate, co
 		return nil, bad(err)
 	}
 	r.failures.Delete(ot.UID)
-	problem, err := r.placed(ot, obj)
+	found, err := r.placed(ot, obj)
 	if err != nil {
 		return nil, err
 	}
-	if problem != "" {
-		return nil, &invalid{reason: v1alpha1.ReasonSourceError, err: fmt.Errorf("%s %s: %s", obj.GetKind(), client.ObjectKeyFromObject(obj), problem)}
+	if found.problem != "" {
+		out := &invalid{reason: v1alpha1.ReasonSourceError, err: fmt.Errorf("%s %s: %s", obj.GetKind(), client.ObjectKeyFromObject(obj), found.problem)}
+		if found.noKind {
+			out.after = retryRefused
+		}
+		return nil, out
 	}
 	return obj, nil
 }
@@ -90,29 +94,37 @@ func manifest(ctx context.Context, text string, data []byte) (*unstructured.Unst
 	return obj, nil
 }
 
+// place is what is found out about where an object is.
+type place struct {
+	// problem says what is wrong with it; empty when nothing is.
+	problem string
+	// noKind says that the API server doesn't have the kind yet. No event tells when it does.
+	noKind bool
+}
+
 // placed fills in the namespace of an object and says what is wrong with where it is.
-func (r *Reconciler) placed(ot *v1alpha1.ObjectTemplate, obj *unstructured.Unstructured) (string, error) {
+func (r *Reconciler) placed(ot *v1alpha1.ObjectTemplate, obj *unstructured.Unstructured) (place, error) {
 	kind := obj.GroupVersionKind()
 	mapping, err := r.Engine.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		return fmt.Sprintf("%s not registered on the api server.", kind), nil
+		return place{problem: fmt.Sprintf("%s not registered on the api server.", kind), noKind: true}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding kind %s: %w", kind, err)
+		return place{}, fmt.Errorf("finding kind %s: %w", kind, err)
 	}
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	switch {
 	case len(obj.GetOwnerReferences()) > 0:
-		return "Object must not have a owner reference.", nil
+		return place{problem: "Object must not have a owner reference."}, nil
 	case ot.Namespace != "" && !namespaced:
-		return "Must be namespaced scoped when part of an non-cluster-scoped API.", nil
+		return place{problem: "Must be namespaced scoped when part of an non-cluster-scoped API."}, nil
 	case ot.Namespace != "" && obj.GetNamespace() != "" && obj.GetNamespace() != ot.Namespace:
-		return "Must stay within the same namespace.", nil
+		return place{problem: "Must stay within the same namespace."}, nil
 	case ot.Namespace == "" && namespaced && obj.GetNamespace() == "":
-		return "Object doesn't have a namespace and no default is provided.", nil
+		return place{problem: "Object doesn't have a namespace and no default is provided."}, nil
 	}
 	if ot.Namespace != "" {
 		obj.SetNamespace(ot.Namespace)
 	}
-	return "", nil
+	return place{}, nil
 }

@@ -93,7 +93,7 @@ func (r *Reconciler) watchSources(ctx context.Context, ot *v1alpha1.ObjectTempla
 // workers is how many templates are worked on at a time. Most of it is waiting for the API server; Share bounds how many are rendered.
 const workers = 8
 
-// SetupWithManager adds the controller. Changes of sources and objects come from watches.
+// SetupWithManager adds the controller. Changes of sources and objects come from watches, those of the environment from who knows it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) error {
 	kind := r.Scope.Kind("ObjectTemplate")
 	// The first pass knows what it makes only at its end; the status that it writes brings the next one, which watches it.
@@ -102,6 +102,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, watches *watch.Cache) er
 		Named(r.Scope.Kind("objecttemplate")).
 		For(r.Scope.Object(&v1alpha1.ObjectTemplate{}), builder.WithPredicates(changed)).
 		WatchesRawSource(watches.Mapped(r.sources.requests)).
+		WatchesRawSource(r.Environment.Watch(r.Scope, r.Client, &v1alpha1.ObjectTemplateList{})).
 		WatchesRawSource(watches.Owned(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: kind}, r.Engine.Rules.Owners, r.Engine.Known)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(outcome.Wrap(r))

@@ -86,13 +86,16 @@ func changeCause(before, after map[string]string) string {
 	return after[v1alpha1.ChangeCauseAnnotation]
 }
 
-// deploy writes the ObjectDeployment and its slices, and returns it as it is then.
-func (r *Reconciler) deploy(ctx context.Context, p *v1alpha1.Package, got *result) (*v1alpha1.ObjectDeployment, error) {
+// deploy writes the ObjectDeployment and its slices, and returns it as it is then. known is p's status as the API server has it.
+func (r *Reconciler) deploy(ctx context.Context, p *v1alpha1.Package, got *result, known *v1alpha1.PackageStatus) (*v1alpha1.ObjectDeployment, error) {
 	want := r.desired(p, got)
 	strategy := slice.Strategy(p.Annotations[v1alpha1.ChunkingStrategyAnnotation])
 	existing := &v1alpha1.ObjectDeployment{}
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), existing)
 	if apierrors.IsNotFound(err) {
+		if err := r.startOver(ctx, p, known); err != nil {
+			return nil, err
+		}
 		return r.create(ctx, want, strategy)
 	}
 	if err != nil {
@@ -102,6 +105,21 @@ func (r *Reconciler) deploy(ctx context.Context, p *v1alpha1.Package, got *resul
 		return nil, fmt.Errorf("%s %s %w", r.Scope.Kind("ObjectDeployment"), client.ObjectKeyFromObject(want), ErrForeign)
 	}
 	return r.update(ctx, existing, want, strategy)
+}
+
+// startOver takes back that a Package is unpacked whose deployment is gone. The new one is empty at first: if the process died then, the hash would say that
+// there is nothing to do, and it would stay empty.
+func (r *Reconciler) startOver(ctx context.Context, p *v1alpha1.Package, known *v1alpha1.PackageStatus) error {
+	if p.Status.UnpackedHash == "" {
+		return nil
+	}
+	p.Status.UnpackedHash = ""
+	r.set(p, begun(newRevision))
+	if err := r.Status.Patch(ctx, p, *known, p.Status); err != nil {
+		return err
+	}
+	*known = *p.Status.DeepCopy()
+	return nil
 }
 
 // create makes the deployment. Slices belong to it, so if there are some it comes first, without phases.

@@ -40,10 +40,11 @@ func TestStampPaused(t *testing.T) {
 func TestInTurn(t *testing.T) {
 	t.Run("When only the environment differs, and a rollout controls the Package, it should wait for its turn", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(outdated("spec-old", "spec", "new")).To(BeTrue())
-		g.Expect(outdated("spec-new", "spec", "new")).To(BeFalse())
-		g.Expect(outdated("spec", "spec", "new")).To(BeFalse(), "it does not look at the environment")
-		g.Expect(outdated("other-old", "spec", "new")).To(BeFalse(), "the spec changed, too")
+		want := origin{spec: "spec", environment: "new"}
+		g.Expect(parseOrigin("spec-old").outdated(want)).To(BeTrue())
+		g.Expect(parseOrigin("spec-new").outdated(want)).To(BeFalse())
+		g.Expect(parseOrigin("spec").outdated(want)).To(BeFalse(), "it does not look at the environment")
+		g.Expect(parseOrigin("other-old").outdated(want)).To(BeFalse(), "the spec changed, too")
 		p := &v1alpha1.Package{}
 		g.Expect(inTurn(p)).To(BeFalse())
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "package-operator.run/v1alpha1", Kind: "HostedClusterPackage", Name: "addon", Controller: ptr.To(true)}}

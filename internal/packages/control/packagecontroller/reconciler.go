@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	again, err := r.advance(ctx, p, od)
+	again, err := r.advance(ctx, p, od, &read.Status)
 	status.RollUp(&p.Status.Conditions, r.Clock.Now(), p.Generation)
 	r.Metrics.Package(p)
 	written := r.Status.Patch(ctx, p, read.Status, p.Status)
@@ -121,8 +121,8 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.attempts.forget(key)
 }
 
-// advance does what is to be done, sets p's status accordingly, and says when to look again.
-func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (again time.Duration, err error) {
+// advance does what is to be done, sets p's status accordingly, and says when to look again. known is the status that the API server has.
+func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment, known *v1alpha1.PackageStatus) (again time.Duration, err error) {
 	if od != nil && od.Spec.Paused != p.Spec.Paused {
 		if od, err = r.pause(ctx, od, p.Spec.Paused); err != nil {
 			return 0, err
@@ -130,7 +130,7 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	}
 	if !p.Spec.Paused {
 		var deployed *v1alpha1.ObjectDeployment
-		if deployed, again, err = r.install(ctx, p, od); deployed != nil {
+		if deployed, again, err = r.install(ctx, p, od, known); deployed != nil {
 			od = deployed
 		}
 	}
@@ -139,11 +139,7 @@ func (r *Reconciler) advance(ctx context.Context, p *v1alpha1.Package, od *v1alp
 			return 0, err
 		}
 	}
-	set, remove := fromDeployment(od, p.Status.Conditions)
-	if od == nil && p.Spec.Paused {
-		set = append(set, conditions.True(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "Nothing is installed while spec.paused is true."))
-		remove = nil
-	}
+	set, remove := said(p, od)
 	conditions.Remove(&p.Status.Conditions, remove...)
 	r.set(p, set...)
 	if od != nil {
@@ -166,11 +162,7 @@ func (r *Reconciler) pause(ctx context.Context, od *v1alpha1.ObjectDeployment, p
 }
 
 // install unpacks and deploys a package unless that was done already, or is to be tried later. It returns what it wrote, if anything.
-func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (*v1alpha1.ObjectDeployment, time.Duration, error) {
-	hash, err := r.specHash(p.Spec)
-	if err != nil {
-		return nil, 0, err
-	}
+func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alpha1.ObjectDeployment, known *v1alpha1.PackageStatus) (*v1alpha1.ObjectDeployment, time.Duration, error) {
 	env, err := r.Environments.Get(ctx, p.Namespace)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the environment: %w", err)
@@ -179,18 +171,23 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	if err != nil {
 		return nil, 0, err
 	}
-	if od != nil && unpackedFrom(p.Status.UnpackedHash, hash, envHash) {
+	want, err := r.originOf(p, envHash)
+	if err != nil {
+		return nil, 0, err
+	}
+	had := installedFrom(p)
+	if od != nil && had.satisfies(want) {
 		conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
 		r.set(p, unpacked(p.Status.Conditions, true)...)
 		r.attempts.forget(client.ObjectKeyFromObject(p))
 		return nil, 0, nil
 	}
-	rerender := od != nil && outdated(p.Status.UnpackedHash, hash, envHash)
+	rerender := od != nil && had.outdated(want)
 	if rerender && inTurn(p) && p.Annotations[v1alpha1.RolloutEnvironmentAnnotation] != envHash {
 		r.set(p, append(unpacked(p.Status.Conditions, true), environment.Outdated(envHash))...)
 		return nil, 0, nil
 	}
-	key, target := client.ObjectKeyFromObject(p), hash+"-"+envHash
+	key, target := client.ObjectKeyFromObject(p), had.target(want).String()
 	if wait, known := r.attempts.wait(key, target, r.Clock.Now()); known {
 		r.set(p, stillSo(p.Status.Conditions)...)
 		return nil, wait, nil
@@ -202,13 +199,17 @@ func (r *Reconciler) install(ctx context.Context, p *v1alpha1.Package, od *v1alp
 	}
 	got, failed := r.unpack(ctx, p, image, env)
 	if failed == nil {
-		deployed, err := r.deploy(ctx, p, got)
+		deployed, err := r.deploy(ctx, p, got, known)
 		switch {
 		case err == nil:
-			r.succeeded(p, got, hash, envHash, deployed, started)
-			if rerender && deployed.Generation != od.Generation {
-				// Nothing of the Package's spec changed, so that what is said about the revision before would be taken for this one.
-				r.set(p, conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressing, "Rendered for another environment."))
+			r.succeeded(p, got, want, deployed, started)
+			if conditions.Current(deployed.Status.Conditions, v1alpha1.ConditionProgressing, deployed.Generation) == nil {
+				// It has said nothing of what it was given, and what it said of the revision before would be taken for this one.
+				message := newRevision
+				if rerender {
+					message = had.rerendered(want)
+				}
+				r.set(p, begun(message))
 			}
 			return deployed, 0, nil
 		case !errors.Is(err, ErrForeign) && !errors.Is(err, slice.ErrStrategy) && !refused(err):
@@ -241,12 +242,6 @@ func (r *Reconciler) installed(p *v1alpha1.Package, od *v1alpha1.ObjectDeploymen
 		return image // whoever pulls it says what is wrong
 	}
 	return pinned
-}
-
-// outdated tells that what is installed is what a spec gave in another environment.
-func outdated(recorded, spec, env string) bool {
-	before, ok := strings.CutPrefix(recorded, spec+"-")
-	return ok && before != env
 }
 
 // inTurn tells that a rollout says when the environment may change a Package.

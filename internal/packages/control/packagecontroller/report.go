@@ -1,6 +1,7 @@
 package packagecontroller
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,45 @@ func fromDeployment(od *v1alpha1.ObjectDeployment, have []metav1.Condition) (set
 	return set, remove
 }
 
+// said is what a Package says of its deployment, nil when there is none. It returns the conditions to set and the types to remove.
+func said(p *v1alpha1.Package, od *v1alpha1.ObjectDeployment) (set []metav1.Condition, remove []string) {
+	set, remove = fromDeployment(od, p.Status.Conditions)
+	switch {
+	case p.Spec.Paused && od == nil:
+		return append(set, conditions.True(v1alpha1.ConditionPaused, v1alpha1.ReasonPaused, "Nothing is installed while spec.paused is true.")), nil
+	case p.Spec.Paused: // nothing is unpacked, whatever spec says
+	case od == nil && p.Status.UnpackedHash != "": // somebody deleted it
+		set = append(set, begun(newRevision))
+	case od != nil && !isUnpacked(p):
+		set = notUnpacked(set)
+	}
+	return set, remove
+}
+
+// isUnpacked tells that what a Package's spec says now was unpacked.
+func isUnpacked(p *v1alpha1.Package) bool {
+	c := conditions.Current(p.Status.Conditions, v1alpha1.ConditionUnpacked, p.Generation)
+	return c != nil && c.Status == metav1.ConditionTrue
+}
+
+// notUnpacked is what a deployment says of which nothing is what the Package's spec says now. That its update is concluded is about what was asked for
+// before: a rollout that took it for the new revision would go on to the next cluster.
+func notUnpacked(set []metav1.Condition) []metav1.Condition {
+	set = slices.DeleteFunc(set, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionProgressing })
+	return append(set, conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressing, "What spec asks for is not unpacked yet. What is installed stays."))
+}
+
+// What a Package says of a revision of which its deployment has not said anything yet.
+const (
+	newRevision = "Progressing to a new ObjectSet." // as the deployment is about to say
+	rerendered  = "Rendered for another environment."
+	relabelled  = "Rendered for other labels or annotations."
+)
+
+func begun(message string) metav1.Condition {
+	return conditions.True(v1alpha1.ConditionProgressing, v1alpha1.ReasonProgressing, message)
+}
+
 // maxMessage is what a condition has room for.
 const maxMessage = 32768
 
@@ -85,7 +125,7 @@ func (r *Reconciler) stampPaused(p *v1alpha1.Package) error {
 	if err != nil {
 		return err
 	}
-	if recorded, _, _ := strings.Cut(p.Status.UnpackedHash, "-"); recorded == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
+	if parseOrigin(p.Status.UnpackedHash).spec == hash && conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionUnpacked) {
 		r.set(p, unpacked(p.Status.Conditions, true)...)
 	}
 	return nil
@@ -109,11 +149,14 @@ func (r *Reconciler) set(p *v1alpha1.Package, list ...metav1.Condition) {
 	conditions.Set(&p.Status.Conditions, r.Clock.Now(), list...)
 }
 
-func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, hash, envHash string, od *v1alpha1.ObjectDeployment, started time.Time) {
-	p.Status.UnpackedHash = hash
-	if got.environment {
-		p.Status.UnpackedHash += "-" + envHash
+func (r *Reconciler) succeeded(p *v1alpha1.Package, got *result, from origin, od *v1alpha1.ObjectDeployment, started time.Time) {
+	if !got.environment {
+		from.environment = ""
 	}
+	if !got.metadata {
+		from.metadata = ""
+	}
+	p.Status.UnpackedHash = from.String()
 	conditions.Remove(&p.Status.Conditions, v1alpha1.ConditionInvalid, v1alpha1.ConditionEnvironmentOutdated)
 	r.set(p, unpacked(nil, false)...)
 	r.Deployments.Wrote(od, od.ResourceVersion)

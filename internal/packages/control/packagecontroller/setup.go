@@ -49,12 +49,7 @@ func Extend(_ context.Context, d manager.Deps) error {
 	if err != nil {
 		return fmt.Errorf("setting up discovery: %w", err)
 	}
-	changed := map[scope.Scope]chan event.GenericEvent{}
-	for _, s := range d.Options.Scopes() {
-		changed[s] = make(chan event.GenericEvent)
-	}
-	detector := &environment.Detector{Reader: d.Live, Server: disco, Clock: clock.RealClock{}}
-	detector.Changed = func(ctx context.Context) { announce(ctx, d.Manager.GetClient(), changed) }
+	detector := &environment.Detector{Reader: d.Live, Server: disco, Clock: clock.RealClock{}, Changed: d.Environment.Changed}
 	d.Environment.Use(detector.Source)
 	if err := d.Manager.Add(detector); err != nil {
 		return fmt.Errorf("adding the detection of the environment: %w", err)
@@ -76,7 +71,7 @@ func Extend(_ context.Context, d manager.Deps) error {
 		if !s.IsCluster() { // those of ClusterPackages are read as if they were namespaced, and have no namespace for a journal
 			r.Journal = &journal.Book{Client: d.Manager.GetClient(), Live: d.Live, Clock: r.Clock}
 		}
-		if err := r.SetupWithManager(d.Manager, changed[s], pulled[s]); err != nil {
+		if err := r.SetupWithManager(d.Manager, d.Environment.Watch(s, c, &v1alpha1.PackageList{}), pulled[s]); err != nil {
 			return err
 		}
 	}
@@ -123,13 +118,13 @@ func ended(pulled map[scope.Scope]chan event.GenericEvent, asker types.Namespace
 }
 
 // SetupWithManager adds the controller. changed has Packages whose environment may have changed, pulled those whose image was asked for in vain.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed, pulled <-chan event.GenericEvent) error {
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed source.Source, pulled <-chan event.GenericEvent) error {
 	pkg, od := r.Scope.Object(&v1alpha1.Package{}), r.Scope.Object(&v1alpha1.ObjectDeployment{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(r.Scope.Kind("package")).
-		For(pkg, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnChanged))).
+		For(pkg, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, turnChanged, metadataChanged(r.Scope)))).
 		Watches(od, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), pkg, handler.OnlyControllerOwner())).
-		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(changed).
 		WatchesRawSource(source.Channel(pulled, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconciliationTimeout}).
 		Complete(outcome.Wrap(r))
@@ -143,33 +138,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed, pulled <-chan e
 var turnChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetAnnotations()[v1alpha1.RolloutEnvironmentAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.RolloutEnvironmentAnnotation]
 }}
-
-// announce makes all packages look at their environment.
-func announce(ctx context.Context, c client.Reader, changed map[scope.Scope]chan event.GenericEvent) {
-	send := func(s scope.Scope, namespace, name string) {
-		obj := &v1alpha1.Package{}
-		obj.Namespace, obj.Name = namespace, name
-		select {
-		case changed[s] <- event.GenericEvent{Object: s.Object(obj)}:
-		case <-ctx.Done():
-		}
-	}
-	packages, clusterPackages := &v1alpha1.PackageList{}, &v1alpha1.ClusterPackageList{}
-	if changed[scope.Namespaced] != nil {
-		if err := c.List(ctx, packages); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "listing packages after a change of the environment")
-		}
-	}
-	for i := range packages.Items {
-		send(scope.Namespaced, packages.Items[i].Namespace, packages.Items[i].Name)
-	}
-	if err := c.List(ctx, clusterPackages); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing cluster packages after a change of the environment")
-	}
-	for i := range clusterPackages.Items {
-		send(scope.Cluster, "", clusterPackages.Items[i].Name)
-	}
-}
 
 // maxPullSecrets bounds how many are read for one pull.
 const maxPullSecrets = 100

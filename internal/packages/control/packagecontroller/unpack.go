@@ -36,8 +36,8 @@ type result struct {
 	pkg      *load.Package
 	digest   string
 	template v1alpha1.ObjectSetTemplateSpec
-	// environment is whether the outcome depends on it.
-	environment bool
+	// environment and metadata are whether the outcome depends on them.
+	environment, metadata bool
 }
 
 // unpack does everything that needs no write. image is that of the spec, or what is installed of it.
@@ -48,7 +48,7 @@ func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, image stri
 			return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, true, err}
 		}
 		if image != r.Rewrite.Prefix(p.Spec.Image) {
-			err = fmt.Errorf("%w; the environment has changed, and what is installed has to be rendered for it: push that image again, or set spec.image to another", err)
+			err = fmt.Errorf("%w; the environment, a label or an annotation has changed, and what is installed has to be rendered anew: push that image again, or set spec.image to another", err)
 		}
 		return nil, &failure{v1alpha1.ConditionUnpacked, v1alpha1.ReasonImagePullBackOff, false, err}
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) unpack(ctx context.Context, p *v1alpha1.Package, image stri
 	if err != nil {
 		return nil, &failure{v1alpha1.ConditionInvalid, v1alpha1.ReasonLoadError, false, err}
 	}
-	return &result{pkg: loaded, digest: pulled.Digest, template: template, environment: usesEnvironment(loaded)}, nil
+	return &result{pkg: loaded, digest: pulled.Digest, template: template, environment: usesEnvironment(loaded), metadata: usesMetadata(loaded)}, nil
 }
 
 func (r *Reconciler) render(ctx context.Context, p *v1alpha1.Package, loaded *load.Package, env manifests.PackageEnvironment) (v1alpha1.ObjectSetTemplateSpec, error) {
@@ -205,7 +205,7 @@ func (r *Reconciler) specHash(spec v1alpha1.PackageSpec) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// environmentHash follows specHash, behind a dash, in the hash of a package that uses the environment.
+// environmentHash stands for an environment.
 func environmentHash(env manifests.PackageEnvironment) (string, error) {
 	raw, err := json.Marshal(env)
 	if err != nil {
@@ -213,11 +213,6 @@ func environmentHash(env manifests.PackageEnvironment) (string, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8]), nil
-}
-
-// unpackedFrom tells whether what is installed is what a spec gives in an environment.
-func unpackedFrom(recorded, spec, env string) bool {
-	return recorded == spec || recorded == spec+"-"+env
 }
 
 func notAllowed(o render.Object, details string) error {

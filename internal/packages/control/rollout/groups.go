@@ -28,6 +28,11 @@ func (x *member) counts() bool {
 // out tells that nothing is expected of it now: it leaves, sleeps, or has no Package and gets none.
 func (x *member) out() bool { return x.Leaving || x.Asleep || x.absent() }
 
+// sleeps tells that its cluster sleeps, and that its Package gets the template, or gets on with it, when that wakes.
+func (x *member) sleeps() bool {
+	return x.Asleep && !x.Leaving && !x.missing && (!x.pkg.Current || x.inFlight)
+}
+
 // absent tells that it has no Package, and that none is made now: it may be installed for hours yet, or for ever, and nothing of ours can be wrong there.
 func (x *member) absent() bool { return x.missing && x.Unready != "" }
 

@@ -18,14 +18,20 @@ func Make(in Observed, now time.Time) Plan {
 	m.plan.Used = m.down()
 	m.plan.After = m.plan.Used
 	m.current = m.findCurrent()
-	m.plan.Finished = m.current == len(m.groups) && slices.ContainsFunc(m.groups, func(g group) bool {
-		return slices.ContainsFunc(g.members, func(x *member) bool { return !x.Leaving && !x.missing })
-	})
+	// Of clusters that sleep nobody knows whether they can live with the template, so that it is none to return to while all of them do.
+	awake := m.any(func(x *member) bool { return !x.out() })
+	m.plan.Finished = awake && m.current == len(m.groups)
+	m.plan.Sleeps = !awake && m.any((*member).sleeps)
 	m.decide()
 	m.remove()
 	m.writeProcessing()
 	m.plan.Status = m.status()
 	return m.plan
+}
+
+// any tells that there is such a member.
+func (m *maker) any(is func(*member) bool) bool {
+	return slices.ContainsFunc(m.groups, func(g group) bool { return slices.ContainsFunc(g.members, is) })
 }
 
 // fewRemovals go without a question.

@@ -248,28 +248,6 @@ func TestFailures(t *testing.T) {
 		g.Expect(p.Create).To(HaveLen(1))
 		g.Expect(p.Status.Conditions[1].Message).To(ContainSubstring("The rollout is paused."))
 	})
-	t.Run("When a cluster falls asleep in the middle of its update it should give its slot back, and take it again when it wakes", func(t *testing.T) {
-		g := NewWithT(t)
-		f := newFleet(Settings{MaxUnavailable: 1}, "a", "b")
-		f.template()
-		g.Expect(applied(f.pass())).To(Equal([]string{"a"}))
-		sleep := func(is bool) {
-			f.in.Clusters[0].Closed, f.in.Clusters[0].Asleep = is, is
-			f.in.Clusters[0].Unready = map[bool]string{true: "hibernates"}[is]
-		}
-		sleep(true)
-		p := f.pass()
-		g.Expect(applied(p)).To(Equal([]string{"b"}))
-		g.Expect(processing(p)).To(ConsistOf("a", "b"))
-		f.up("b")
-		p = f.pass()
-		g.Expect(p.Status.UnavailablePackages).To(BeZero())
-		sleep(false)
-		f.template()
-		p = f.pass()
-		g.Expect(applied(p)).To(Equal([]string{"a"}), "it is down, and uses the budget")
-		g.Expect(p.Used).To(Equal(1))
-	})
 	t.Run("When a group soaks the next one should wait, and know how long", func(t *testing.T) {
 		g := NewWithT(t)
 		f := newFleet(Settings{MaxUnavailable: 1, Partitioned: true, Options: Options{Soak: 10 * time.Minute}}, "a=x", "b=y")

@@ -107,6 +107,7 @@ type simCluster struct {
 	label           string
 	ready, deleting bool
 	closed          bool // when it is not ready nothing can be written there
+	asleep          bool
 	matches         bool
 }
 
@@ -195,6 +196,7 @@ func (s *sim) end() error {
 	for _, c := range s.clusters {
 		c.ready = true
 	}
+	s.night(false)
 	if err := s.others(); err != nil {
 		return err
 	}
@@ -294,6 +296,7 @@ func (s *sim) step(i int) {
 	}
 	if err == nil {
 		s.judge.passes(fleet)
+		s.judge.ends(fleet, plan)
 	}
 	if s.dead || !s.calm && s.IntN(50) == 0 {
 		s.known, s.refused = map[string]simKnown{}, map[string]simRefused{}
@@ -333,7 +336,10 @@ func (s *sim) observe() Observed {
 			continue
 		}
 		out := Cluster{Name: c.name, Namespace: ns, Label: c.label, Leaving: c.deleting}
-		if !c.ready || c.deleting {
+		switch {
+		case c.asleep && !c.deleting:
+			out.Unready, out.Closed, out.Asleep = "hibernates", true, true
+		case !c.ready || c.deleting:
 			out.Unready, out.Closed = "is not Available", c.closed
 		}
 		in.Clusters = append(in.Clusters, out)

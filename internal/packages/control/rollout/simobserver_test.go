@@ -16,6 +16,8 @@ import (
 //   - Never are more down by the rollout's hand than may be.
 //   - Nobody gets a template that an earlier group has not proven, but for a cluster that is new, or that the rollout itself has broken.
 //   - While fewer are down or being changed than may be, the current group goes on.
+//   - A template is one to return to only after somebody had it and was up, and while nobody has it a rollout is not said to have come to its end.
+//   - Clusters that sleep hold nobody.
 type observer struct {
 	sim *sim
 	// ours are the Packages that the rollout has changed and that have not been at rest since, by namespace.
@@ -51,7 +53,7 @@ func (s sight) settled() bool { return s.there && s.up && s.reported && s.restin
 func (o *observer) look() map[string]sight {
 	out := map[string]sight{}
 	for ns, c := range o.sim.clusters {
-		if !c.matches || c.deleting {
+		if !c.matches || c.deleting || c.asleep { // who sleeps is down because somebody wants it to be
 			delete(o.ours, ns)
 			delete(o.taken, ns)
 			continue
@@ -172,6 +174,29 @@ func (o *observer) passes(fleet map[string]sight) {
 		if current && s.MaxUnavailable != Unlimited {
 			return
 		}
+	}
+}
+
+// ends is called after a pass that nothing disturbed, as passes is.
+func (o *observer) ends(fleet map[string]sight, plan Plan) {
+	if o.sim.lag > 0 {
+		return
+	}
+	have, proven := false, false
+	for _, x := range fleet {
+		has := x.there && x.version == o.sim.hcp.version && !x.held
+		have, proven = have || has, proven || has && x.settled()
+	}
+	if plan.Finished && !proven {
+		o.sim.violated("a rollout is finished, and nobody who is awake has %d and is up: %s", o.sim.hcp.version, o.sim)
+	}
+	waits := false
+	for ns, c := range o.sim.clusters {
+		p := o.sim.pkgs[ns]
+		waits = waits || c.matches && !c.deleting && c.asleep && p != nil && (p.version != o.sim.hcp.version || p.held)
+	}
+	if waits && !have && o.sim.status.Conditions[1].Reason == "AllPackagesProgressed" {
+		o.sim.violated("nobody has %d, those who sleep wait for it, and the rollout says that it has come to its end: %s", o.sim.hcp.version, o.sim)
 	}
 }
 

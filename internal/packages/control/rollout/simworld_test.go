@@ -122,6 +122,9 @@ func (s *sim) apply(c Change) *simPackage {
 	if c.Version == LastGood {
 		version = s.shownHCP.good
 	}
+	if at := s.clusters[c.Namespace]; at != nil && at.asleep && s.lag == 0 {
+		s.violated("the Package of a cluster that sleeps was written: %s", c.Namespace)
+	}
 	p, ok := s.pkgs[c.Namespace]
 	if !ok {
 		s.uids++
@@ -224,7 +227,34 @@ func (s *sim) events() {
 					delete(s.pkgs, ns) // by hand
 				}
 			})
+		case 11:
+			if s.IntN(4) == 0 {
+				s.night(s.IntN(2) == 0)
+			} else {
+				s.any(func(ns string, c *simCluster) { s.sleep(ns, !c.asleep) })
+			}
 		}
+	}
+}
+
+// sleep stops the Package of a cluster with all else that is there, or lets it come up again.
+func (s *sim) sleep(ns string, asleep bool) {
+	c, p := s.clusters[ns], s.pkgs[ns]
+	if c.asleep == asleep {
+		return
+	}
+	if c.asleep = asleep; p == nil {
+		return
+	}
+	if p.available = false; !asleep && p.left < 0 {
+		p.left = 1 + s.IntN(4)
+	}
+}
+
+// night falls over the whole fleet, or ends.
+func (s *sim) night(falls bool) {
+	for _, ns := range slices.Sorted(maps.Keys(s.clusters)) {
+		s.sleep(ns, falls)
 	}
 }
 
@@ -266,7 +296,9 @@ func (s *sim) tick() {
 	s.now = s.now.Add(30 * time.Second)
 	for _, ns := range slices.Sorted(maps.Keys(s.pkgs)) {
 		p := s.pkgs[ns]
-		switch {
+		switch c := s.clusters[ns]; {
+		case c != nil && c.asleep:
+			// Nothing gets on there.
 		case p.left > 0:
 			p.left--
 			if p.observed != p.generation && p.left < 3 {

@@ -71,7 +71,7 @@ func (m *maker) conditions(c packagesv1.HostedClusterPackageCountsStatus, missin
 		}
 		return out
 	}
-	progressing := missing > 0 || c.ProgressedPackages < c.TotalPackages || c.UpdatedPackages < c.TotalPackages
+	progressing := m.plan.Sleeps || missing > 0 || c.ProgressedPackages < c.TotalPackages || c.UpdatedPackages < c.TotalPackages
 	out := []metav1.Condition{
 		made(packagesv1.ConditionAvailable, int(c.UnavailablePackages) <= m.in.Settings.Tolerated, "EnoughPackagesAvailable", "NotEnoughPackagesAvailable",
 			fmt.Sprintf("%d/%d packages available.", c.AvailablePackages, c.TotalPackages)),
@@ -103,9 +103,9 @@ func (m *maker) explain(progressing bool) string {
 	for _, g := range m.groups {
 		for _, x := range g.members {
 			switch {
-			case x.Unready == "" || x.Leaving || !x.missing && x.pkg.done():
-			case x.Asleep && !x.missing:
+			case x.sleeps():
 				asleep = append(asleep, x.Name.String())
+			case x.Unready == "" || x.Leaving || !x.missing && (x.Asleep || x.pkg.done()):
 			case x.missing || x.Closed:
 				closed = append(closed, x.Name.String())
 			default:
@@ -117,7 +117,7 @@ func (m *maker) explain(progressing bool) string {
 		out = append(out, fmt.Sprintf("Hosted clusters that can't take a package now: %s.", list(closed)))
 	}
 	if asleep != nil {
-		out = append(out, fmt.Sprintf("Hosted clusters that sleep, and have their turn when they wake: %s.", list(asleep)))
+		out = append(out, fmt.Sprintf("Hosted clusters that sleep, and have their turn when they wake (%d): %s.", len(asleep), list(asleep)))
 	}
 	if away != nil {
 		out = append(out, fmt.Sprintf("Hosted clusters that are not Available, and come last in their group: %s.", list(away)))

@@ -58,7 +58,7 @@ type Package struct {
 	Namespace string
 	// Current tells that its spec is the template's, Good that it is the one to return to.
 	Current, Good bool
-	// Unlabelled tells that labels or annotations of the template are missing on it, or differ.
+	// Unlabelled tells that labels or annotations of the template are missing on it, or differ, or that it still has some that the template had before.
 	Unlabelled bool
 	// Available, Progressed and Paused are its conditions, if they are about its present generation.
 	Available, Progressed, Paused bool
@@ -174,8 +174,10 @@ type Plan struct {
 	After int
 	// Soaks tells that the group before the current one is done, and is given time before the next one starts.
 	Soaks bool
-	// Finished tells that there are Packages, and that each of them has the template and is up.
+	// Finished tells that there are Packages in clusters that are awake, and that each of them has the template and is up.
 	Finished bool
+	// Sleeps tells that nobody is awake to have the template, and that somebody who sleeps waits for it.
+	Sleeps bool
 	// Decisions in the order of the rollout.
 	Decisions []Decision
 	// Status without conditions' times.

@@ -17,6 +17,8 @@ type facts struct {
 	owners []owner.Entry
 	// revision that wrote the object, 0 when none did.
 	revision int64
+	// newer says that the controller is a newer revision of the same deployment.
+	newer bool
 	// ourPackage says that the object is part of the package operator's own package.
 	ourPackage bool
 }
@@ -62,7 +64,7 @@ func (r Rules) decide(o Owner, force bool, protect v1alpha1.CollisionProtection,
 		_, sibling = o.Siblings[controller.UID]
 	}
 	switch {
-	case f.revision > o.Revision && (sibling || r.LeaveToNewer):
+	case f.revision > o.Revision && (sibling || f.newer || (r.LeaveToNewer && controller == nil)):
 		return leave, ""
 	case sibling && f.revision == o.Revision && (r.RefuseOrphans || protect != v1alpha1.CollisionProtectionNone):
 		return collide, "revision collision"

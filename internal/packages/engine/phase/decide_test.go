@@ -36,20 +36,24 @@ func TestDecide(t *testing.T) {
 		// local is for phases without a class, classed for the others.
 		local, classed verdict
 	}{
-		"When we control it it should be kept":                              {facts: facts{owners: []owner.Entry{set("us", true)}, revision: 9}, protect: prevent, local: keep, classed: keep},
-		"When a previous revision controls it it should be adopted":         {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 1}, protect: prevent, local: adopt, classed: adopt},
-		"When a later revision controls it it should be left":               {facts: facts{owners: []owner.Entry{set("old", true), set("us", false)}, revision: 3}, protect: none, local: leave, classed: leave},
-		"When a revision has the same number it should collide":             {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 2}, protect: prevent, local: collide, classed: collide},
-		"When nobody controls it and we prevent it should collide":          {protect: prevent, local: collide, classed: collide},
-		"When nobody controls it and that is enough it should be adopted":   {protect: free, local: adopt, classed: adopt},
-		"When nobody controls it and all is allowed it should be adopted":   {protect: none, local: adopt, classed: adopt},
-		"When it was orphaned it should be adopted only without a class":    {facts: facts{revision: 1}, protect: none, local: adopt, classed: collide},
-		"When somebody controls it and we prevent it should collide":        {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, local: collide, classed: collide},
-		"When somebody controls it and none may it should collide":          {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: free, local: collide, classed: collide},
-		"When somebody controls it and all is allowed it should be adopted": {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: none, local: adopt, classed: adopt},
-		"When adoption is forced it should be adopted":                      {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, force: true, local: adopt, classed: adopt},
-		"When it is of our own package it should be adopted":                {facts: facts{ourPackage: true}, protect: prevent, local: adopt, classed: adopt},
-		"When the protection is unknown it should prevent":                  {protect: "Sometimes", local: collide, classed: collide},
+		"When we control it it should be kept":                                                     {facts: facts{owners: []owner.Entry{set("us", true)}, revision: 9}, protect: prevent, local: keep, classed: keep},
+		"When a previous revision controls it it should be adopted":                                {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 1}, protect: prevent, local: adopt, classed: adopt},
+		"When a later revision controls it it should be left":                                      {facts: facts{owners: []owner.Entry{set("old", true), set("us", false)}, revision: 3}, protect: none, local: leave, classed: leave},
+		"When a revision has the same number it should collide":                                    {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 2}, protect: prevent, local: collide, classed: collide},
+		"When nobody controls it and we prevent it should collide":                                 {protect: prevent, local: collide, classed: collide},
+		"When nobody controls it and that is enough it should be adopted":                          {protect: free, local: adopt, classed: adopt},
+		"When nobody controls it and all is allowed it should be adopted":                          {protect: none, local: adopt, classed: adopt},
+		"When it was orphaned it should be adopted only without a class":                           {facts: facts{revision: 1}, protect: none, local: adopt, classed: collide},
+		"When somebody controls it and we prevent it should collide":                               {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, local: collide, classed: collide},
+		"When somebody controls it and none may it should collide":                                 {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: free, local: collide, classed: collide},
+		"When somebody controls it and all is allowed it should be adopted":                        {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: none, local: adopt, classed: adopt},
+		"When adoption is forced it should be adopted":                                             {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, force: true, local: adopt, classed: adopt},
+		"When it is of our own package it should be adopted":                                       {facts: facts{ourPackage: true}, protect: prevent, local: adopt, classed: adopt},
+		"When a newer revision that is not known yet controls it it should be left":                {facts: facts{owners: []owner.Entry{set("new", true)}, revision: 3, newer: true}, protect: none, local: leave, classed: leave},
+		"When a stranger with a higher number controls it it should collide":                       {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: prevent, local: collide, classed: collide},
+		"When a stranger with a higher number controls it and all is allowed it should be adopted": {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: none, local: adopt, classed: adopt},
+		"When nobody controls what a higher number wrote it should be left without a class":        {facts: facts{revision: 3}, protect: none, local: leave, classed: collide},
+		"When the protection is unknown it should prevent":                                         {protect: "Sometimes", local: collide, classed: collide},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

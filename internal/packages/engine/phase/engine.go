@@ -37,6 +37,9 @@ type Owner struct {
 	Labels map[string]string
 	// Siblings are the UIDs of other revisions and of their ObjectSetPhases: objects are adopted from lower ones, and left to higher ones.
 	Siblings map[types.UID]struct{}
+	// Newer says whether somebody who is not among Siblings is a newer revision, or an ObjectSetPhase of one; nil when nobody can be. It is asked when an object
+	// is looked at: one may have come since Siblings were read.
+	Newer func(ctx context.Context, controller owner.Entry) (bool, error)
 }
 
 // Phase is a group of objects.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/packages/engine/conditiontype"
 	"hcp.internal/platform/internal/packages/engine/owner"
 	"hcp.internal/platform/internal/packages/engine/watch"
 )
@@ -99,7 +100,7 @@ func (e *Engine) observe(ctx context.Context, o Owner, p Phase, it *item) error 
 		it.action, it.write = ActionCreated, true
 		return nil
 	}
-	v, err := e.decide(o, it)
+	v, err := e.decide(ctx, o, it)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (e *Engine) observe(ctx context.Context, o Owner, p Phase, it *item) error 
 			it.action, it.write = ActionCreated, true
 			return nil
 		}
-		if v, err = e.decide(o, it); err != nil { // the watch was behind
+		if v, err = e.decide(ctx, o, it); err != nil { // the watch was behind
 			return err
 		}
 	}
@@ -132,10 +133,15 @@ func (e *Engine) observe(ctx context.Context, o Owner, p Phase, it *item) error 
 	return nil
 }
 
-func (e *Engine) decide(o Owner, it *item) (verdict, error) {
+func (e *Engine) decide(ctx context.Context, o Owner, it *item) (verdict, error) {
 	f, err := e.Rules.factsOf(it.live)
 	if err != nil {
 		return collide, err
+	}
+	if stranger := o.stranger(f.owners); stranger != nil && e.Rules.LeaveToNewer && o.Newer != nil && f.revision > o.Revision {
+		if f.newer, err = o.Newer(ctx, *stranger); err != nil {
+			return collide, err
+		}
 	}
 	v, why := e.Rules.decide(o, e.ForceAdoption, it.spec.CollisionProtection, f)
 	it.collision = ""
@@ -143,6 +149,18 @@ func (e *Engine) decide(o Owner, it *item) (verdict, error) {
 		it.collision = refusal(why, it.kind, it.key)
 	}
 	return v, nil
+}
+
+// stranger is a controller that is neither the owner nor one of its siblings; nil when there is none.
+func (o Owner) stranger(owners []owner.Entry) *owner.Entry {
+	c := owner.Controller(owners)
+	if c == nil || c.Same(o.Entry) {
+		return nil
+	}
+	if _, sibling := o.Siblings[c.UID]; sibling {
+		return nil
+	}
+	return c
 }
 
 // read reads the object itself; live is nil afterwards when there is none.
@@ -238,7 +256,8 @@ func (e *Engine) judge(ctx context.Context, o Owner, p Phase, it *item) *judgeme
 	return j
 }
 
-// mapped returns the conditions of an object that its owner shall have, under their new types and without generation.
+// mapped returns the conditions of an object that its owner shall have, under their new types and without generation. One of a type that no status accepts
+// is left out: with it the owner could report nothing at all.
 func mapped(mappings []v1alpha1.ConditionMapping, obj *unstructured.Unstructured) []metav1.Condition {
 	if len(mappings) == 0 {
 		return nil
@@ -254,7 +273,7 @@ func mapped(mappings []v1alpha1.ConditionMapping, obj *unstructured.Unstructured
 			continue
 		}
 		for _, m := range mappings {
-			if c["type"] != m.SourceType {
+			if c["type"] != m.SourceType || !conditiontype.Valid(m.DestinationType) {
 				continue
 			}
 			text := func(field string) string { s, _, _ := unstructured.NestedString(c, field); return s }

@@ -21,7 +21,7 @@ type Rules struct {
 	DefaultLabels map[string]string
 	// RefuseOrphans never adopts an object that has a revision but no controller: whoever had it wanted it to stay.
 	RefuseOrphans bool
-	// LeaveToNewer leaves an object with a higher revision alone whoever controls it; else only another revision of ours does.
+	// LeaveToNewer leaves an object with a higher revision alone also when nobody controls it, and asks Owner.Newer about a controller that is not known.
 	LeaveToNewer bool
 	// HoldOnCollision creates and adopts nothing while an object of the phase is refused.
 	HoldOnCollision bool

@@ -150,39 +150,42 @@ func (w clusterStatus) Patch(ctx context.Context, obj client.Object, patch clien
 }
 
 // listInto fills a list of a namespaced kind with the cluster-scoped one's items.
-func listInto(ctx context.Context, r client.Reader, list client.ObjectList, opts ...client.ListOption) error {
+func listInto(ctx context.Context, r client.Reader, list client.ObjectList, opts ...client.ListOption) (err error) {
 	switch l := list.(type) {
 	case *v1alpha1.ObjectSetList:
 		got := &v1alpha1.ClusterObjectSetList{}
-		if err := r.List(ctx, got, opts...); err != nil {
-			return err
-		}
-		l.ListMeta, l.Items = got.ListMeta, make([]v1alpha1.ObjectSet, len(got.Items))
-		for i := range got.Items {
-			l.Items[i] = v1alpha1.ObjectSet(got.Items[i])
-		}
+		err = r.List(ctx, got, opts...)
+		l.ListMeta, l.Items = got.ListMeta, as(got.Items, func(o v1alpha1.ClusterObjectSet) v1alpha1.ObjectSet { return v1alpha1.ObjectSet(o) })
 	case *v1alpha1.ObjectSliceList:
 		got := &v1alpha1.ClusterObjectSliceList{}
-		if err := r.List(ctx, got, opts...); err != nil {
-			return err
-		}
-		l.ListMeta, l.Items = got.ListMeta, make([]v1alpha1.ObjectSlice, len(got.Items))
-		for i := range got.Items {
-			l.Items[i] = v1alpha1.ObjectSlice(got.Items[i])
-		}
+		err = r.List(ctx, got, opts...)
+		l.ListMeta, l.Items = got.ListMeta, as(got.Items, func(o v1alpha1.ClusterObjectSlice) v1alpha1.ObjectSlice { return v1alpha1.ObjectSlice(o) })
 	case *v1alpha1.ObjectDeploymentList:
 		got := &v1alpha1.ClusterObjectDeploymentList{}
-		if err := r.List(ctx, got, opts...); err != nil {
-			return err
-		}
-		l.ListMeta, l.Items = got.ListMeta, make([]v1alpha1.ObjectDeployment, len(got.Items))
-		for i := range got.Items {
-			l.Items[i] = v1alpha1.ObjectDeployment(got.Items[i])
-		}
-	case *v1alpha1.ObjectSetPhaseList, *v1alpha1.PackageList, *v1alpha1.ObjectTemplateList:
+		err = r.List(ctx, got, opts...)
+		l.ListMeta, l.Items = got.ListMeta, as(got.Items, func(o v1alpha1.ClusterObjectDeployment) v1alpha1.ObjectDeployment {
+			return v1alpha1.ObjectDeployment(o)
+		})
+	case *v1alpha1.ObjectTemplateList:
+		got := &v1alpha1.ClusterObjectTemplateList{}
+		err = r.List(ctx, got, opts...)
+		l.ListMeta, l.Items = got.ListMeta, as(got.Items, func(o v1alpha1.ClusterObjectTemplate) v1alpha1.ObjectTemplate { return v1alpha1.ObjectTemplate(o) })
+	case *v1alpha1.PackageList:
+		got := &v1alpha1.ClusterPackageList{}
+		err = r.List(ctx, got, opts...)
+		l.ListMeta, l.Items = got.ListMeta, as(got.Items, func(o v1alpha1.ClusterPackage) v1alpha1.Package { return v1alpha1.Package(o) })
+	case *v1alpha1.ObjectSetPhaseList:
 		return fmt.Errorf("listing %T across scopes: nobody needs it yet", list)
 	default:
 		return r.List(ctx, list, opts...)
 	}
-	return nil
+	return err
+}
+
+func as[C, N any](items []C, convert func(C) N) []N {
+	out := make([]N, len(items))
+	for i := range items {
+		out[i] = convert(items[i])
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -204,11 +205,14 @@ func (s Slicer) Collect(ctx context.Context, od *v1alpha1.ObjectDeployment) erro
 		return fmt.Errorf("spec.selector of %s: %w", od.Name, err)
 	}
 	sets := &v1alpha1.ObjectSetList{}
-	if err := s.Client.List(ctx, sets, client.InNamespace(od.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := s.Client.List(ctx, sets, client.InNamespace(od.Namespace)); err != nil {
 		return fmt.Errorf("listing revisions of %s: %w", od.Name, err)
 	}
 	for i := range sets.Items {
-		note(sets.Items[i].Spec.Phases)
+		os := &sets.Items[i]
+		if metav1.IsControlledBy(os, od) || selector.Matches(labels.Set(os.Labels)) { // its own may have lost their labels
+			note(os.Spec.Phases)
+		}
 	}
 	// Metadata is enough, and slices are large.
 	list := &metav1.PartialObjectMetadataList{}

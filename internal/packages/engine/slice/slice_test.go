@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,4 +106,24 @@ func TestSlicer(t *testing.T) {
 			g.Expect(list.Items[0].Name).To(Equal(first.Phases[0].Slices[0]))
 		})
 	}
+}
+
+func TestCollect(t *testing.T) {
+	t.Run("When a revision has lost the labels that the selector asks for its slices should stay", func(t *testing.T) {
+		g, w := NewWithT(t), Serve(t)
+		ns := w.Namespace(t)
+		od := ObjectDeployment(ns, "web", Phase("a", ConfigMap("one", nil), ConfigMap("two", nil)))
+		g.Expect(w.Client.Create(t.Context(), od)).To(Succeed())
+		slicer := slice.Slicer{Scope: scope.Namespaced, Client: w.Client}
+		cut, err := slicer.Cut(t.Context(), od, slice.EachObject, od.Spec.Template.Spec)
+		g.Expect(err).NotTo(HaveOccurred())
+		os := ObjectSet(ns, "web-1", 1, cut.Phases...)
+		os.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(od, v1alpha1.GroupVersion.WithKind("ObjectDeployment"))}
+		g.Expect(w.Client.Create(t.Context(), os)).To(Succeed())
+		od.Spec.Template.Spec.Phases = nil
+		g.Expect(slicer.Collect(t.Context(), od)).To(Succeed())
+		list := &v1alpha1.ObjectSliceList{}
+		g.Expect(w.Client.List(t.Context(), list, client.InNamespace(ns))).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(2))
+	})
 }

@@ -182,9 +182,9 @@ test-checks: cross test-modules
 test-packages: kubernetes capi
 	@# test-checks vets all tests. Suites are of one long package and some short ones, so the others run beside them.
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
-	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 60m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
-	  go test -p 2 -vet=off -timeout 60m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
-	  KUBE_CACHE_MUTATION_DETECTOR=true go test -p 2 -vet=off -timeout 60m $$others $(TEST_FLAGS) || code=1; \
+	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 40m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
+	  go test -p 2 -vet=off -timeout 40m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
+	  KUBE_CACHE_MUTATION_DETECTOR=true go test -p 2 -vet=off -timeout 40m $$others $(TEST_FLAGS) || code=1; \
 	  wait $$suites || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)
 

@@ -2,6 +2,7 @@ package capi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	"hcp.internal/platform/internal/kube/patch"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -119,6 +121,9 @@ func TestMigrateAsk(t *testing.T) {
 		var list []Status
 		g.Expect(json.Unmarshal(out.Bytes(), &list)).To(Succeed(), "%s", &out)
 		g.Expect(list).To(ContainElements(Status{HostedCluster: private + "/demo", Types: "Private", State: "Asked"}, Status{HostedCluster: standard + "/demo", Types: "Standard", State: "Asked"}))
+		// Which of the two would be the first depends on the names of their namespaces.
+		asked := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: private, Name: "demo"}}
+		g.Expect(c.Patch(ctx, asked, patch.Annotation(hyperv1.PrivateCAPIRollbackAnnotation, nil))).To(Succeed())
 	})
 	t.Run("When the operator has looked at it status should tell what is held from what waits, and --watch end with 2", func(t *testing.T) {
 		g := NewWithT(t)
@@ -129,7 +134,9 @@ func TestMigrateAsk(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		var out bytes.Buffer
 		o := &migrateOptions{namespace: standard, operator: standard, watch: true, every: time.Millisecond}
-		err = o.follow(ctx, c, &out, output.JSON, "demo")
+		ends, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		err = o.follow(ends, c, &out, output.JSON, "demo")
 		g.Expect(exit.Code(err)).To(Equal(exit.Held))
 		g.Expect(err).To(MatchError(ContainSubstring(standard + "/demo (Held)")))
 		var list []Status

@@ -323,7 +323,7 @@ func itsTurn(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, turns []typ
 		}
 	}
 	if at := slices.Index(turns, client.ObjectKeyFromObject(hc)); at >= free {
-		return fmt.Sprintf("%d hosted clusters are moved first", at)
+		return fmt.Sprintf("it is number %d of those that wait", at+1)
 	}
 	return ""
 }

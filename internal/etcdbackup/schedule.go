@@ -2,6 +2,8 @@ package etcdbackup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +27,12 @@ import (
 const (
 	// keptFailures is how many backups of a schedule stay that did not succeed, for people to read why.
 	keptFailures = 3
+	// takenAgain is how soon a name that somebody else's backup has is tried again: no event tells that it is free.
+	takenAgain = 5 * time.Minute
 )
+
+// BackupNameTakenReason means that a schedule can't make its backup, because one that was not made for it has the name; the message says which.
+const BackupNameTakenReason = "BackupNameTaken"
 
 // scheduled tells an HCPEtcdBackup that is a schedule.
 func scheduled(b *hyperv1.HCPEtcdBackup) bool {
@@ -117,13 +124,35 @@ func planSchedule(b *hyperv1.HCPEtcdBackup, siblings []hyperv1.HCPEtcdBackup, no
 	return p
 }
 
-// childName is that of the backup of a time; two operators that think of the same time make one.
+// childName is that of the backup of a time; two operators that think of the same time make one. A name that has to be cut is told from others that begin as it
+// does by a hash of the whole.
 func childName(schedule string, at time.Time) string {
-	const most = 63 - 14
+	const most, digits = 63 - 14, 8
 	if len(schedule) > most {
-		schedule = strings.TrimRight(schedule[:most], "-.")
+		sum := sha256.Sum256([]byte(schedule))
+		schedule = strings.TrimRight(schedule[:most-1-digits], "-.") + "-" + hex.EncodeToString(sum[:])[:digits]
 	}
 	return schedule + "-" + at.UTC().Format("060102-1504")
+}
+
+// makeChild creates a backup. taken says why there is none though it is time: somebody else's has its name.
+func (r *Reconciler) makeChild(ctx context.Context, b *hyperv1.HCPEtcdBackup, name string) (taken string, _ error) {
+	err := r.Client.Create(ctx, child(b, name))
+	if err == nil {
+		apply.Count("HCPEtcdBackup", "create", owner)
+		return "", nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("creating HCPEtcdBackup %s/%s: %w", b.Namespace, name, err)
+	}
+	have := &hyperv1.HCPEtcdBackup{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, have); err != nil {
+		return "", fmt.Errorf("reading HCPEtcdBackup %s/%s: %w", b.Namespace, name, err)
+	}
+	if have.Labels[backups.ScheduleLabel] == b.Name {
+		return "", nil
+	}
+	return fmt.Sprintf("no backup is made: HCPEtcdBackup %s has the name that it would have, and was not made for this schedule. Delete that one, or create the schedule under another name", name), nil
 }
 
 // reconcileSchedule makes backups when it is time.
@@ -132,10 +161,13 @@ func (r *Reconciler) reconcileSchedule(ctx context.Context, o observed) (ctrl.Re
 	b := o.backup
 	p := planSchedule(b, o.siblings, now)
 	if p.create != "" {
-		if err := r.Client.Create(ctx, child(b, p.create)); err == nil {
-			apply.Count("HCPEtcdBackup", "create", owner)
-		} else if !apierrors.IsAlreadyExists(err) {
-			return ctrl.Result{}, fmt.Errorf("creating HCPEtcdBackup %s/%s: %w", b.Namespace, p.create, err)
+		taken, err := r.makeChild(ctx, b, p.create)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if taken != "" {
+			p.condition = conditions.False(hyperv1.EtcdBackupScheduled, BackupNameTakenReason, clipped(taken))
+			p.again = min(p.again, takenAgain)
 		}
 	}
 	if p.verify != nil {
@@ -166,6 +198,7 @@ func (r *Reconciler) reconcileSchedule(ctx context.Context, o observed) (ctrl.Re
 }
 
 var scheduleRules = []events.Rule{
+	{Condition: hyperv1.EtcdBackupScheduled, Status: metav1.ConditionFalse, Reason: BackupNameTakenReason, Warning: true, Action: "Schedule"},
 	{Condition: hyperv1.EtcdBackupScheduled, Status: metav1.ConditionFalse, Reason: hyperv1.InvalidScheduleReason, Warning: true, Action: "Schedule"},
 }
 

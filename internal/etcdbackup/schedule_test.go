@@ -9,8 +9,11 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/backups"
@@ -115,6 +118,23 @@ func TestSchedule(t *testing.T) {
 	t.Run("When names are long they should fit", func(t *testing.T) {
 		NewWithT(t).Expect(len(childName(strings.Repeat("a", 253), noon))).To(BeNumerically("<=", 63))
 	})
+	t.Run("When names need not be cut they should be kept", func(t *testing.T) {
+		name := strings.Repeat("a", 49)
+		NewWithT(t).Expect(childName(name, noon)).To(Equal(name + "-260301-1200"))
+	})
+	t.Run("When long names begin alike each schedule should have names of its own", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			g := NewWithT(t)
+			begin := strings.Repeat("a", rapid.IntRange(30, 55).Draw(t, "alike"))
+			ends := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z0-9]{1,8}`), 2, 2, rapid.ID[string]).Draw(t, "ends")
+			one, other := childName(begin+"-"+ends[0], noon), childName(begin+"-"+ends[1], noon)
+			g.Expect(one).NotTo(Equal(other))
+			for _, name := range []string{one, other} {
+				g.Expect(validation.IsDNS1123Subdomain(name)).To(BeEmpty())
+				g.Expect(len(name)).To(BeNumerically("<=", 63))
+			}
+		})
+	})
 }
 
 // TestScheduleMemory: the backups of a schedule are all that it knows of its past, and retention deletes backups.
@@ -202,6 +222,37 @@ func TestSchedulesTogether(t *testing.T) {
 	s.pass(made[1])
 	g.Expect(completed(made[1]).Reason).To(Equal(hyperv1.BackupInProgressReason), "When the first has ended the second should start by itself")
 	g.Expect(s.jobs()).To(HaveLen(2))
+}
+
+func TestScheduleNameTaken(t *testing.T) {
+	g, s := NewWithT(t), newScene(t)
+	told := events.NewFakeRecorder(10)
+	s.r.Events = told
+	schedule := newBackup("daily")
+	schedule.Namespace, schedule.UID = s.ns, ""
+	schedule.Annotations = map[string]string{backups.ScheduleAnnotation: "@daily"}
+	g.Expect(s.c.Create(t.Context(), schedule)).To(Succeed())
+	now := time.Now().UTC().Truncate(24 * time.Hour).Add(49 * time.Hour)
+	s.r.Clock = testclock.NewFakePassiveClock(now)
+	name := childName("daily", now.Truncate(24*time.Hour))
+	theirs := s.create(name)
+	result := s.pass(schedule)
+	g.Expect(conditions.Get(schedule.Status.Conditions, hyperv1.EtcdBackupScheduled)).To(And(
+		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", BackupNameTakenReason), HaveField("Message", ContainSubstring(name))),
+		"When somebody else's backup has the name it should say so")
+	g.Expect(result.RequeueAfter).To(Equal(takenAgain))
+	g.Expect(told.Events).To(Receive(HavePrefix("Warning " + BackupNameTakenReason)))
+	g.Expect(s.c.Delete(t.Context(), theirs)).To(Succeed())
+	for range 2 {
+		s.pass(schedule)
+		g.Expect(conditions.IsTrue(schedule.Status.Conditions, hyperv1.EtcdBackupScheduled)).To(BeTrue(), "When the name is free it should make its own")
+	}
+	made := &hyperv1.HCPEtcdBackup{}
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Namespace: s.ns, Name: name}, made)).To(Succeed())
+	g.Expect(made.Labels).To(HaveKeyWithValue(backups.ScheduleLabel, "daily"))
+	taken, err := s.r.makeChild(t.Context(), schedule, name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(taken).To(BeEmpty(), "When its own has the name, made by another operator, there should be nothing to say")
 }
 
 func TestScheduleLife(t *testing.T) {

@@ -24,6 +24,7 @@ func TestRemoving(t *testing.T) {
 	const inside = hyperv1.CloudResourcesDestroyed
 	for name, tc := range map[string]struct {
 		change     func(*hyperv1.HostedControlPlane)
+		inCloud    bool
 		deleted    time.Duration // how long ago
 		conditions []metav1.Condition
 		want       string
@@ -33,6 +34,8 @@ func TestRemoving(t *testing.T) {
 		"When the release is one of Kubernetes it should wait for nothing":    {change: func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneVersion.Desired.Version = "1.36.1" }},
 		"When no release was ever read it should wait for nothing":            {change: func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneVersion.Desired.Version = "" }},
 		"When it has no credentials for AWS it should wait for nothing":       {change: func(h *hyperv1.HostedControlPlane) { h.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{} }},
+		"When a payload is on AWS it should wait for what is inside":          {inCloud: true, change: onAWS("4.22.0"), want: inside},
+		"When a Kubernetes release is on AWS it should wait for the group":    {inCloud: true, change: onAWS("1.36.1"), want: hyperv1.AWSDefaultSecurityGroupDeleted},
 		"When something is left it should wait":                               {deleted: 5 * time.Minute, conditions: []metav1.Condition{at(4*time.Minute, conditions.False(inside, hyperv1.RemainingCloudResourcesReason, ""))}, want: inside},
 		"When all is gone it should wait for nothing":                         {conditions: []metav1.Condition{at(0, conditions.True(inside, "x", ""))}},
 		"When the removal was skipped it should wait for nothing":             {conditions: []metav1.Condition{at(0, conditions.False(inside, hyperv1.CloudResourcesCleanupSkippedReason, ""))}},
@@ -49,9 +52,17 @@ func TestRemoving(t *testing.T) {
 			if tc.change != nil {
 				tc.change(hcp)
 			}
-			r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(now)}
+			r := &Reconciler{Clock: clocktesting.NewFakePassiveClock(now), InCloud: tc.inCloud}
 			NewWithT(t).Expect(r.removing(hcp)).To(Equal(tc.want))
 		})
+	}
+}
+
+// onAWS moves a control plane there, with a release.
+func onAWS(version string) func(*hyperv1.HostedControlPlane) {
+	return func(h *hyperv1.HostedControlPlane) {
+		h.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{}}
+		h.Status.ControlPlaneVersion.Desired.Version = version
 	}
 }
 

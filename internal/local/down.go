@@ -31,14 +31,18 @@ func Down(ctx context.Context, stateDir string, clk clock.WithTicker, out io.Wri
 		return err
 	}
 	err = teardown.Run(ctx, teardown.Input{
-		StateDir: stateDir, Last: p.Marker(), Group: components.CgroupRoot, Network: components.CgroupRoot, Clock: clk,
-		Names: teardown.Names{Bridge: network.Bridge, Tables: []string{network.Table, network.ProxyTable, policy.Table}, Self: os.Getpid()},
+		StateDir: stateDir, Last: p.Marker(), Group: components.CgroupRoot, Network: components.CgroupRoot, Ours: owned(p, current), Clock: clk,
+		Names: teardown.Names{Bridge: network.Bridge, Tables: []string{network.Table, policy.Table}, Shared: []string{network.ProxyTable}, Self: os.Getpid()},
 		BeforeState: func() error {
+			say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+			if err := installer(p, say).SwitchOff(ctx); err != nil { // an "up" was killed before that
+				say("%v", err) // a service that stays is no reason not to go on
+			}
 			restored, err := restoreHost(p, kernelSettings)
 			for _, key := range restored {
 				fmt.Fprintf(out, "restoring the kernel setting %s\n", key)
 			}
-			return errors.Join(err, network.RemoveForwarding(ctx))
+			return errors.Join(err, network.LeaveFirewalls(ctx))
 		},
 		Report: func(line string) { fmt.Fprintln(out, line) },
 	})

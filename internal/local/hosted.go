@@ -67,9 +67,20 @@ func (u *Up) toursToShow() []Tour {
 
 func (u *Up) tours(ctx context.Context, c Cluster) error {
 	for _, t := range u.toursToShow() {
-		err := u.display.Do(ctx, t.Task, func(ctx context.Context, say func(string, ...any)) error { return t.Run(ctx, c, say) })
+		later := false
+		err := u.display.Do(ctx, t.Task, func(ctx context.Context, say func(string, ...any)) error {
+			err := t.Run(ctx, c, say)
+			if later = errors.Is(err, ErrNotNow); later {
+				c.Show("left to a later hypershift local up")
+				return nil
+			}
+			return err
+		})
 		if err != nil {
 			return err
+		}
+		if later {
+			continue
 		}
 		note := u.Settings.paths().Shown(t.Name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(note), 0o700), os.WriteFile(note, nil, 0o600)); err != nil {

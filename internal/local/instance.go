@@ -34,6 +34,7 @@ func CurrentInstance() (*Instance, error) {
 	if err := json.Unmarshal(data, i); err != nil || !filepath.IsAbs(i.StateDir) {
 		return nil, fmt.Errorf("the instance file %s is damaged; remove it and run \"hypershift local down\"", instanceFile)
 	}
+	i.StateDir = RealPath(i.StateDir) // earlier versions wrote down that of a link
 	return i, nil
 }
 

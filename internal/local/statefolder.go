@@ -19,6 +19,33 @@ const markerText = `This folder belongs to the local mode of hypershift: "hypers
 Keep nothing here that you need, and leave this file.
 `
 
+// maxLinks is how many links are followed, as many as the kernel follows.
+const maxLinks = 40
+
+// RealPath is where a state folder is, by way of all links in its path and the one that it may be itself: mounts are known by their real path, and what is below
+// a link would stay when that is removed. dir is absolute. What doesn't exist yet is put behind what does.
+func RealPath(dir string) string {
+	for range maxLinks {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return real
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return dir
+		}
+		parent = RealPath(parent)
+		target, err := os.Readlink(dir)
+		switch {
+		case err != nil: // no link: nothing, or nothing that may be looked at
+			return filepath.Join(parent, filepath.Base(dir))
+		case !filepath.IsAbs(target):
+			target = filepath.Join(parent, target)
+		}
+		dir = target // a link to what "up" makes, or "down" has removed
+	}
+	return dir
+}
+
 // admit marks a state folder on a machine that lacks nothing.
 func admit(p components.Paths, facts preflight.Facts) error {
 	if err := preflight.Check(facts); err != nil {

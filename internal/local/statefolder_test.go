@@ -27,6 +27,42 @@ func folder(t *testing.T, files map[string]string) components.Paths {
 	return p
 }
 
+func TestRealPath(t *testing.T) {
+	g := NewWithT(t)
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	join := func(elem ...string) string { return filepath.Join(append([]string{base}, elem...)...) }
+	g.Expect(os.MkdirAll(join("disk", "state"), 0o700)).To(Succeed())
+	g.Expect(os.Mkdir(join("co"), 0o700)).To(Succeed())
+	for link, target := range map[string]string{
+		"co/.local": "../disk/state", "co/absolute": join("disk", "state"), "co/twice": ".local", "co/new": "../disk/new", "co/deep": "../linked/a/b", "linked": "disk", "loop": "loop",
+	} {
+		g.Expect(os.Symlink(target, join(link))).To(Succeed())
+	}
+	for path, want := range map[string]string{
+		"disk/state":       "disk/state",
+		"co/.local":        "disk/state",
+		"co/absolute":      "disk/state",
+		"co/twice":         "disk/state",
+		"co/.local/etcd":   "disk/state/etcd", // not there
+		"linked/state":     "disk/state",
+		"linked/x/y":       "disk/x/y", // so "down" finds what "up" makes there
+		"co/new":           "disk/new",
+		"co/deep":          "disk/a/b",
+		"nothing/anywhere": "nothing/anywhere",
+		"loop":             "loop",
+	} {
+		t.Run("When the state folder is "+path+" it should be "+want, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(RealPath(join(path))).To(Equal(join(want)))
+			g.Expect(RealPath(join(want))).To(Equal(join(want)), "again")
+		})
+	}
+	t.Run("When the whole machine is named it should stay that", func(t *testing.T) {
+		NewWithT(t).Expect(RealPath("/")).To(Equal("/"))
+	})
+}
+
 func TestSafeToRemove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files map[string]string

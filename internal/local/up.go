@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -67,9 +65,12 @@ type Tour struct {
 	Name string
 	// Task is what it is called on the screen.
 	Task string
-	// Run must be able to begin anew after having been interrupted anywhere.
+	// Run must be able to begin anew after having been interrupted anywhere. ErrNotNow leaves it to a later "up".
 	Run func(ctx context.Context, c Cluster, say Say) error
 }
+
+// ErrNotNow is what a Tour ends with for which its cluster isn't ready, through no fault.
+var ErrNotNow = errors.New("not now")
 
 // Up brings the cluster up, or verifies and repairs one that is up.
 type Up struct {
@@ -142,7 +143,11 @@ func (u *Up) preflight(ctx context.Context, _ func(string, ...any)) error {
 }
 
 func (u *Up) packages(ctx context.Context, say func(string, ...any)) error {
-	return packages.Install(ctx, u.Settings.paths().Logs(), say)
+	return installer(u.Settings.paths(), say).Run(ctx)
+}
+
+func installer(p components.Paths, say func(string, ...any)) packages.Installer {
+	return packages.Installer{LogDir: p.Logs(), Note: p.ContainerdBrought(), Say: say}
 }
 
 func (u *Up) build(ctx context.Context, say func(string, ...any)) error {
@@ -219,12 +224,18 @@ func (u *Up) start(ctx context.Context, say func(string, ...any)) error {
 	}
 	st, err := supervisor.ReadStatus(p.Status())
 	alive := err == nil && st.Alive()
-	if alive && st.ConfigHash != hash {
-		say("restarting the supervisor, because what it runs has changed")
-		if err := u.stopSupervisor(ctx, st); err != nil {
+	if alive {
+		same, err := sameContent(u.Executable, p.Bin(supervisorProgram))
+		if err != nil {
 			return err
 		}
-		alive = false
+		if why := stale(st, hash, same); why != "" {
+			say("restarting the supervisor, because %s", why)
+			if err := u.stopSupervisor(ctx, st); err != nil {
+				return err
+			}
+			alive = false
+		}
 	}
 	ended := make(chan error, 1)
 	if !alive {
@@ -251,55 +262,6 @@ func (u *Up) start(ctx context.Context, say func(string, ...any)) error {
 		}
 		return true, ""
 	})
-}
-
-func (u *Up) stopSupervisor(ctx context.Context, st *supervisor.Status) error {
-	if err := syscall.Kill(st.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stopping the supervisor: %w", err)
-	}
-	return u.display.Until(ctx, func(context.Context) (bool, string) { return !st.Alive(), "the old supervisor to end" })
-}
-
-// launch starts a copy of this program as the supervisor, in a session of its own.
-// What it ends with, if it does while we wait, is sent to ended.
-func (u *Up) launch(p components.Paths, ended chan<- error) error {
-	if err := os.MkdirAll(p.Logs(), 0o700); err != nil {
-		return fmt.Errorf("creating the folder of logs: %w", err)
-	}
-	// A copy, because a build replaces the program while the supervisor runs.
-	program := p.Bin("hypershift")
-	if err := copyFile(u.Executable, program); err != nil {
-		return err
-	}
-	if err := os.Remove(p.Status()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing the old status: %w", err)
-	}
-	logs, err := os.OpenFile(p.SupervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the supervisor's log: %w", err)
-	}
-	defer logs.Close()
-	cmd := exec.Command(program, "local", "supervise", "--state-dir", p.State) //nolint:noctx // because it outlives this command
-	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = logs, logs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the supervisor: %w", err)
-	}
-	go func() { ended <- errors.Join(errors.New("unexpectedly"), cmd.Wait()) }()
-	return nil
-}
-
-// tailBytes is how much of a log goes into an error.
-const tailBytes = 1500
-
-// tail reads the end of a log.
-func tail(path string) string {
-	data, err := os.ReadFile(path) // rotated, so not huge
-	if err != nil {
-		return err.Error()
-	}
-	return string(data[max(0, len(data)-tailBytes):])
 }
 
 func (u *Up) push(ctx context.Context, say func(string, ...any)) error {
@@ -394,30 +356,6 @@ func linkPrograms(p components.Paths, bundle string) error {
 		if err := os.Symlink(bundle, link); err != nil {
 			return fmt.Errorf("linking %s: %w", link, err)
 		}
-	}
-	return nil
-}
-
-func copyFile(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return fmt.Errorf("creating the folder of programs: %w", err)
-	}
-	src, err := os.Open(from)
-	if err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
-	}
-	defer src.Close()
-	tmp := to + ".tmp"
-	dst, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
-	if err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
-	}
-	_, err = io.Copy(dst, src)
-	if err := errors.Join(err, dst.Close()); err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
-	}
-	if err := os.Rename(tmp, to); err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 // Package machineconfig is the machine-config-daemon of Kubernetes releases: it changes the node that it runs on to another
 // Ignition config, without replacing the machine.
 //
-//	desired != current ─▶ ask for a drain ─▶ write files ─▶ restart the machine ─▶ ask to be opened again ─▶ Done
+//	desired != current ─▶ ask for a drain ─▶ write files ─▶ say which units run ─▶ restart the machine ─▶ ask to be opened again ─▶ Done
 //
-// It keeps no state but two files: the mark below root says which configuration was written in full and in which run of the machine,
-// the Node's annotations say the rest. So it may be killed anywhere, and is, by the restart. Files that only an older
-// configuration has stay.
+// The mark below root says which configuration was written in full and in which run of the machine, a file beside it which units it enables, and
+// the Node's annotations the rest. So it may be killed anywhere, and is, by the restart. Files that only an older
+// configuration has stay; units that only it enables run no more.
 package machineconfig
 
 import (
@@ -204,7 +204,7 @@ func unpack(packed []byte) ([]byte, error) {
 	return config, nil
 }
 
-// write applies the configuration below the root. What is there is replaced: most of it is from the configuration before.
+// write applies the configuration below the root: its files, and then which units run. What is there is replaced: most of it is from the configuration before.
 func (d *Daemon) write(ctx context.Context, config []byte) error {
 	cfg, err := (&ignite.Renderer{Say: d.Say}).Render(ctx, config)
 	if err != nil {
@@ -213,16 +213,18 @@ func (d *Daemon) write(ctx context.Context, config []byte) error {
 	if err := replace(cfg); err != nil {
 		return err
 	}
-	if _, err := (&ignite.Writer{Root: d.Root, Say: d.Say}).Write(ctx, cfg); err != nil {
+	result, err := (&ignite.Writer{Root: d.Root, Say: d.Say}).Write(ctx, cfg)
+	if err != nil {
 		return fmt.Errorf("writing the desired configuration: %w", err)
 	}
-	return nil
+	return d.setUnits(cfg, result.Units)
 }
 
 // replace lets files and links take the place of what is there. A file without contents is the machine's own, and stays. What would be appended to such a file
-// would be there twice after the next change, so it isn't: ValidMachineConfig of the NodePool refuses that.
+// would be there twice after the next change, so it isn't: ValidMachineConfig of the NodePool refuses that. A unit that is enabled isn't masked any more, as it
+// may be by the configuration before.
 func replace(cfg *types.Config) error {
-	yes := true
+	yes, no := true, false
 	for i := range cfg.Storage.Files {
 		f := &cfg.Storage.Files[i]
 		switch {
@@ -234,6 +236,11 @@ func replace(cfg *types.Config) error {
 	}
 	for i := range cfg.Storage.Links {
 		cfg.Storage.Links[i].Overwrite = &yes
+	}
+	for i := range cfg.Systemd.Units {
+		if u := &cfg.Systemd.Units[i]; u.Mask == nil && u.Enabled != nil && *u.Enabled {
+			u.Mask = &no
+		}
 	}
 	return nil
 }

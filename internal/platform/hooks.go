@@ -43,6 +43,12 @@ type Validator interface {
 	Mistakes(hc *hyperv1.HostedCluster) []string
 }
 
+// ChangeValidator finds changes of a HostedCluster that the schema takes, and that can't be carried out.
+type ChangeValidator interface {
+	// ForbiddenChanges are texts as those of Validator. hcp is the control plane as it is: while there are any it is not written.
+	ForbiddenChanges(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) []string
+}
+
 // Observer is implemented by platforms with objects of their own in the control plane's namespace.
 type Observer interface {
 	// Observe reads them. An error means that the API server could not be read.

@@ -29,7 +29,7 @@ func cliPolicy() Document {
 			DescribeNatGateways DisassociateRouteTable AllocateAddress DescribeSecurityGroups RevokeSecurityGroupIngress CreateVpcEndpoint
 			DescribeVpcs DeleteSecurityGroup DeleteDhcpOptions DeleteNatGateway DescribeVpcEndpoints DeleteVpc CreateSubnet DescribeSubnets
 			DescribeVpcAttribute ReplaceRoute CreateSecurityGroup AuthorizeSecurityGroupIngress RunInstances CreateKeyPair DeleteKeyPair
-			DescribeKeyPairs ImportKeyPair DescribeImages GetConsoleOutput`).named("EC2"),
+			DescribeKeyPairs ImportKeyPair DescribeImages GetConsoleOutput DescribeVolumes DescribeSnapshots`).named("EC2"),
 		allow("elasticloadbalancing: DeleteLoadBalancer DescribeLoadBalancers DescribeTargetGroups DeleteTargetGroup").named("ELB"),
 		allow("iam: PassRole", "arn:*:iam::*:role/*-worker-role").named("IAMPassRole").
 			when("ForAnyValue:StringEqualsIfExists", "iam:PassedToService", "ec2.amazonaws.com"),

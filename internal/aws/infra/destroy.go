@@ -39,8 +39,8 @@ const (
 // ErrLeft is wrapped by the error that Destroy ends with when time was up.
 var ErrLeft = errors.New("time is up, and something is left")
 
-// Destroy removes what carries the cluster's tag, or is in its VPC, pass by pass until nothing is left. It can be interrupted and run
-// again at any time.
+// Destroy removes what carries the cluster's tag, or is in its VPC, pass by pass until nothing is left but volumes and snapshots, which it names. It can be
+// interrupted and run again at any time.
 func Destroy(ctx context.Context, o DestroyOptions, a Accounts, s Surroundings) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func Destroy(ctx context.Context, o DestroyOptions, a Accounts, s Surroundings) 
 		w := &wreck{Surroundings: s, o: o, a: a, net: a.network().ec2}
 		w.pass(ctx)
 		if len(w.errs) == 0 {
-			s.Log("nothing of infrastructure %s is left", o.InfraID)
+			w.farewell(ctx)
 			return nil
 		}
 		if ctx.Err() != nil {

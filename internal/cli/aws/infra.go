@@ -128,8 +128,9 @@ func DestroyInfraCommand() *cobra.Command {
 	sub := &cobra.Command{
 		Use:   "aws",
 		Short: "Destroy network and DNS zones on AWS",
-		Long: `Destroy everything that has the tag kubernetes.io/cluster/INFRA-ID, or is in a VPC that has it: machines, load balancers, gateways,
-subnets, private zones, the image registry's buckets, the apps record of the public zone.
+		Long: `Destroy what has the tag kubernetes.io/cluster/INFRA-ID, or is in a VPC that has it: machines, load balancers, gateways, subnets, private
+zones, the image registry's buckets, the apps record of the public zone. Volumes and snapshots that the hosted cluster made are left, because they hold
+data; the command names them at the end.
 
 The command continues until nothing is left, and prints what it is waiting for. You can interrupt it and run it again at any time.`,
 		Example: `  hypershift destroy infra aws --infra-id demo-abc23 --name demo --base-domain example.com --region eu-central-1

@@ -28,7 +28,12 @@ type awsAccount struct {
 	infra       infra.DestroyOptions
 	preserveIAM bool
 	secret      string
+	// shared: the HostedCluster says that another account has the VPC. leaveOwner: what is in that account stays.
+	shared, leaveOwner bool
 }
+
+// noOwner as the file with the VPC owner's credentials leaves that account alone, as infra.NoPrefix does for names.
+const noOwner = "none"
 
 func (a *awsAccount) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.infra.Region, "region", aws.DefaultRegion, "Region, if the HostedCluster is gone already")
@@ -40,7 +45,11 @@ func (a *awsAccount) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.secret, "secret-creds", "", "Secret in the HostedCluster's namespace with aws_access_key_id, aws_secret_access_key and aws_session_token, and baseDomain; needs --role-arn")
 	a.login.AddFlags(fs)
 	a.login.AddOwnerFlag(fs)
+	fs.Lookup(ownerFlag).Usage += "; " + noOwner + " to leave what is in that account"
 }
+
+// ownerFlag is the flag that Login.AddOwnerFlag declares.
+const ownerFlag = "vpc-owner-aws-creds"
 
 // run destroys the cluster, and then what it had in the account.
 func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) error {
@@ -51,7 +60,7 @@ func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := a.observe(ctx, c, o); err != nil {
+	if err := a.prepare(ctx, c, o); err != nil {
 		return err
 	}
 	if a.infra.InfraID == "" {
@@ -77,10 +86,44 @@ func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) err
 		errs = append(errs, a.roles(ctx, log))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the hosted cluster is gone, but not all of what it had in AWS: %w; run the command again with --infra-id %s --region %s --base-domain %s",
-			err, a.infra.InfraID, a.infra.Region, a.infra.BaseDomain)
+		return fmt.Errorf("the hosted cluster is gone, but not all of what it had in AWS: %w; run the command again with --infra-id %s --region %s --base-domain %s%s",
+			err, a.infra.InfraID, a.infra.Region, a.infra.BaseDomain, a.ownerArgument())
+	}
+	if a.leaveOwner {
+		fmt.Fprintf(log, "what the VPC's owner has for infrastructure %s was left: network, private zones, roles\n", a.infra.InfraID)
 	}
 	return nil
+}
+
+// prepare finds out what is to go, before anything does.
+func (a *awsAccount) prepare(ctx context.Context, c client.Client, o Options) error {
+	if a.leaveOwner = a.login.OwnerFile == noOwner; a.leaveOwner {
+		a.login.OwnerFile = ""
+	}
+	if err := a.observe(ctx, c, o); err != nil {
+		return err
+	}
+	return a.checkOwner(o)
+}
+
+// checkOwner refuses to destroy a cluster of whose VPC the account isn't known: its network would stay, and once the HostedCluster is gone nobody says whose it is.
+func (a *awsAccount) checkOwner(o Options) error {
+	if !a.shared || a.leaveOwner || a.login.OwnerFile != "" {
+		return nil
+	}
+	return fmt.Errorf("another account owns the VPC of HostedCluster %[1]s/%[2]s (spec.platform.aws.sharedVPC), and without its credentials network, private zones and roles "+
+		"there would stay: give --%[3]s FILE, or --%[3]s %[4]s to leave them; nothing was deleted", o.Namespace, o.Name, ownerFlag, noOwner)
+}
+
+// ownerArgument is what another run needs for the account of the VPC's owner.
+func (a *awsAccount) ownerArgument() string {
+	switch {
+	case a.leaveOwner:
+		return " --" + ownerFlag + " " + noOwner
+	case a.login.OwnerFile != "":
+		return " --" + ownerFlag + " " + a.login.OwnerFile
+	}
+	return ""
 }
 
 func (a *awsAccount) also() string {
@@ -127,7 +170,7 @@ func (a *awsAccount) take(hc *hyperv1.HostedCluster) {
 	if a.infra.InfraID == "" {
 		a.infra.InfraID = hc.Spec.InfraID
 	}
-	a.infra.Region = hc.Spec.Platform.AWS.Region
+	a.infra.Region, a.shared = hc.Spec.Platform.AWS.Region, hc.Spec.Platform.AWS.SharedVPC != nil
 	if a.infra.BaseDomain == "" {
 		a.infra.BaseDomain = string(hc.Spec.DNS.BaseDomain)
 	}

@@ -85,7 +85,8 @@ hypershift.openshift.io/delete-protection=true until someone removes that annota
 	case account != nil:
 		cmd.Long += "\n" + `
 Then it removes what the cluster had in the AWS account: network, DNS zones and, without --preserve-iam, roles. If the HostedCluster is
-gone already, name what is left by --infra-id, --region and --base-domain.`
+gone already, name what is left by --infra-id, --region and --base-domain. If another account owns the VPC, the command refuses to begin without that account's
+credentials; --vpc-owner-aws-creds none leaves what is there.`
 		account.addFlags(fs)
 		unneeded.Values(fs, "azure-creds", "location", "resource-group-name", "dns-zone-rg-name")
 		unneeded.Switches(fs, "preserve-resource-group")

@@ -26,6 +26,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/kube/patch"
+	releases "hcp.internal/platform/internal/release"
 )
 
 // Finalizer keeps a HostedCluster until the CLI has cleaned up after it.
@@ -108,7 +109,7 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if protected != nil {
 		return protected
 	}
-	if o.CloudResources {
+	if o.CloudResources && ofKubernetes(hc) {
 		p.Printf("--destroy-cloud-resources: the operator looks for no volumes and load balancers that the hosted cluster made: delete them there first")
 	}
 	if err := prepare(ctx, c, o, hc); err != nil {
@@ -134,6 +135,17 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	}
 	p.Printf("HostedCluster %s is destroyed", key)
 	return nil
+}
+
+// ofKubernetes tells that a hosted cluster runs a Kubernetes release, whose operators remove nothing of what was made in a cloud from inside it; those of an OpenShift
+// payload do. One whose release was never read has made nothing.
+func ofKubernetes(hc *hyperv1.HostedCluster) bool {
+	text := hc.Status.ControlPlaneVersion.Desired.Version
+	if v := hc.Status.Version; text == "" && v != nil {
+		text = v.Desired.Version
+	}
+	v, err := releases.ParseVersion(text)
+	return err == nil && v.Kubernetes()
 }
 
 // prepare makes sure that the HostedCluster stays readable, and passes on what was asked for. An object that is being

@@ -39,11 +39,15 @@ func preview(ctx context.Context, o Options, c client.Client, hc *hyperv1.Hosted
 			line("Secret %s/%s, which `create cluster` made", secrets.Items[i].Namespace, secrets.Items[i].Name)
 		}
 	}
-	switch {
+	switch cloud := hc != nil && hc.Spec.Platform.Type != hyperv1.NonePlatform && hc.Spec.Platform.Type != hyperv1.LocalPlatform; {
 	case hc == nil:
+	case ofKubernetes(hc):
+		if cloud {
+			b.WriteString("Would stay: load balancers and volumes that the hosted cluster made in a cloud: delete them in the hosted cluster first.\n")
+		}
 	case o.CloudResources:
 		line("what the hosted cluster made in a cloud: load balancers, volumes")
-	case hc.Spec.Platform.Type != hyperv1.NonePlatform && hc.Spec.Platform.Type != hyperv1.LocalPlatform:
+	case cloud:
 		b.WriteString("Would stay: load balancers and volumes that the hosted cluster made in a cloud (--destroy-cloud-resources deletes them).\n")
 	}
 	if b.Len() == 0 {

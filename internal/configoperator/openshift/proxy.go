@@ -9,25 +9,13 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 )
 
-// proxyAnnotation is on a Proxy whose spec is that of the HostedCluster, so that it is emptied when that says no more.
+// proxyAnnotation is settingAnnotation of a Proxy: the published operator has this one, too.
 const proxyAnnotation = "hypershift.io/hosted-cluster-proxy-config"
 
 // proxyConfig is the proxy to the outside, with the authorities to trust behind it.
 func proxyConfig(in Input) ([]Action, error) {
 	wanted := in.configuration().Proxy
-	actions := []Action{edit(configV1, "Proxy", "", cluster, func(live map[string]any) {
-		spec, annotations := section(live, "spec"), peek(live, "metadata", "annotations")
-		switch {
-		case wanted != nil:
-			live["spec"] = encoded(wanted)
-			section(live, "metadata", "annotations")[proxyAnnotation] = "true"
-		case annotations[proxyAnnotation] != nil:
-			live["spec"] = map[string]any{}
-			delete(annotations, proxyAnnotation)
-		default:
-			live["spec"] = spec
-		}
-	})}
+	actions := []Action{edit(configV1, "Proxy", "", cluster, func(live map[string]any) { take(live, proxyAnnotation, wanted) })}
 	name := ""
 	if wanted != nil {
 		name = wanted.TrustedCA.Name

@@ -3,6 +3,8 @@ package openshift
 import (
 	"cmp"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -38,14 +40,28 @@ func settings(in Input) ([]Action, error) {
 	return append(actions, observedSettings(in)...), errors.Join(err, proxyErr)
 }
 
-// copied is a singleton whose spec is that of spec.configuration, and the hosted cluster's own where that says nothing.
-func copied[T any](kind string, spec *T) Action {
-	return edit(configV1, kind, "", cluster, func(live map[string]any) {
-		section(live, "spec")
-		if spec != nil {
-			live["spec"] = encoded(spec)
-		}
-	})
+// settingAnnotation is on a singleton of which spec.configuration says something, so that this goes when it says no more: nobody else may change it, see
+// admissionPolicies. On the Network it names the fields.
+const settingAnnotation = "hypershift.io/hosted-cluster-config"
+
+// take makes the spec of a singleton what spec.configuration says of it, and empties it when that says no more. A spec that it never decided is the hosted
+// cluster's own.
+func take[T any](live map[string]any, annotation string, wanted *T) (spec map[string]any) {
+	annotations := peek(live, "metadata", "annotations")
+	switch {
+	case wanted != nil:
+		live["spec"] = encoded(wanted)
+		section(live, "metadata", "annotations")[annotation] = "true"
+	case annotations[annotation] != nil:
+		live["spec"] = map[string]any{}
+		delete(annotations, annotation)
+	}
+	return section(live, "spec")
+}
+
+// copied is a singleton whose spec is that of spec.configuration.
+func copied[T any](kind string, wanted *T) Action {
+	return edit(configV1, kind, "", cluster, func(live map[string]any) { take(live, settingAnnotation, wanted) })
 }
 
 // infrastructure says what the hosted cluster runs on.
@@ -134,11 +150,7 @@ func dnsConfig(in Input) Action {
 func ingressConfig(in Input) Action {
 	wanted := in.configuration().Ingress
 	return edit(configV1, "Ingress", "", cluster, func(live map[string]any) {
-		spec := section(live, "spec")
-		if wanted != nil {
-			spec = encoded(wanted)
-			live["spec"] = spec
-		}
+		spec := take(live, settingAnnotation, wanted)
 		if wanted == nil || wanted.Domain == "" {
 			spec["domain"] = payload.IngressDomain(in.HCP)
 		}
@@ -155,16 +167,7 @@ func networkConfig(in Input) (Action, error) {
 	return edit(configV1, "Network", "", cluster, func(live map[string]any) {
 		spec := section(live, "spec")
 		spec["clusterNetwork"], spec["serviceNetwork"], spec["networkType"] = pods, services, string(in.HCP.Spec.Networking.NetworkType)
-		if more != nil {
-			delete(spec, "externalIP")
-			if more.ExternalIP != nil {
-				spec["externalIP"] = encoded(more.ExternalIP)
-			}
-			setOrDrop(spec, "serviceNodePortRange", more.ServiceNodePortRange)
-			if !equality.Semantic.DeepEqual(more.NetworkDiagnostics, configv1.NetworkDiagnostics{}) {
-				spec["networkDiagnostics"] = encoded(more.NetworkDiagnostics)
-			}
-		}
+		takeNetwork(live, more)
 		// The network operator copies these itself, but waits for the Proxy, which waits for these.
 		status := peek(live, "status")
 		if in.configuration().Proxy != nil && status["clusterNetwork"] == nil && status["serviceNetwork"] == nil {
@@ -174,14 +177,42 @@ func networkConfig(in Input) (Action, error) {
 	}), nil
 }
 
+// takeNetwork is take for the Network, whose other fields are those of the address plan.
+func takeNetwork(live map[string]any, more *configv1.NetworkSpec) {
+	const diagnostics = "networkDiagnostics"
+	wanted := map[string]any{}
+	if more != nil {
+		if more.ExternalIP != nil {
+			wanted["externalIP"] = encoded(more.ExternalIP)
+		}
+		if more.ServiceNodePortRange != "" {
+			wanted["serviceNodePortRange"] = more.ServiceNodePortRange
+		}
+		if !equality.Semantic.DeepEqual(more.NetworkDiagnostics, configv1.NetworkDiagnostics{}) {
+			wanted[diagnostics] = encoded(more.NetworkDiagnostics)
+		}
+	}
+	spec, taken := section(live, "spec"), strings.Split(text(live, "metadata", "annotations", settingAnnotation), ",")
+	for _, field := range []string{"externalIP", "serviceNodePortRange", diagnostics} {
+		switch value, ok := wanted[field]; {
+		case ok:
+			spec[field] = value
+		// Diagnostics that are left out are the hosted cluster's own, unless they were ours.
+		case slices.Contains(taken, field), more != nil && field != diagnostics:
+			delete(spec, field)
+		}
+	}
+	if len(wanted) == 0 {
+		delete(peek(live, "metadata", "annotations"), settingAnnotation)
+		return
+	}
+	section(live, "metadata", "annotations")[settingAnnotation] = strings.Join(slices.Sorted(maps.Keys(wanted)), ",")
+}
+
 func authenticationConfig(in Input) Action {
 	wanted := in.configuration().Authentication
 	return edit(configV1, "Authentication", "", cluster, func(live map[string]any) {
-		section(live, "spec")
-		if wanted != nil {
-			live["spec"] = encoded(wanted)
-		}
-		section(live, "spec")["serviceAccountIssuer"] = in.HCP.Spec.IssuerURL
+		take(live, settingAnnotation, wanted)["serviceAccountIssuer"] = in.HCP.Spec.IssuerURL
 	})
 }
 

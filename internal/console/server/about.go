@@ -19,7 +19,7 @@ const supportedVersions = "supported-versions"
 func (s *Server) about(r *request) (any, error) {
 	_, own := s.Gate.(*access.Own)
 	out := map[string]any{"console": version.This(), "where": cmp.Or(s.Where, "management cluster"), "user": r.viewer.Name, "own": own}
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (s *Server) changeRollout(r *request) (any, error) {
 	if in.Action != pause && in.Action != resume {
 		return nil, badRequest("action: must be pause or resume")
 	}
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

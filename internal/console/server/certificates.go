@@ -50,7 +50,7 @@ func certificateOf(key world.Key, c pki.Certificate, now time.Time) certificate 
 // certificates are those of a hosted cluster, as `hypershift get certificates` lists them: read with the rights of whoever asks, who has to be allowed to list
 // the Secrets that they are in. The console's own account is not.
 func (s *Server) certificates(r *request) (any, error) {
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,9 @@ func (s *Server) certificates(r *request) (any, error) {
 
 // sweep is a look at the certificates of the fleet, a part of it with each request, so that nothing is read for people who don't look.
 type sweep struct {
+	// turn is held by the request that looks at more. Others don't wait for it, and tell what is known.
+	turn sync.Mutex
+	// mu is held for moments only.
 	mu      sync.Mutex
 	began   time.Time
 	started bool
@@ -101,7 +104,7 @@ type sweepAnswer struct {
 
 // ending are the certificates of the fleet that end soon although they should have been replaced. Each request looks at some hosted clusters more.
 func (s *Server) ending(r *request) (any, error) {
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}
@@ -111,21 +114,35 @@ func (s *Server) ending(r *request) (any, error) {
 		return nil, err
 	}
 	sw := s.sweepOf(r.viewer.ID)
+	turn := sw.turn.TryLock()
+	if turn {
+		defer sw.turn.Unlock()
+	}
+	s.begin(sw, scope, turn)
+	if turn {
+		if err := s.advance(ctx, r.viewer, sw); err != nil {
+			return nil, err
+		}
+	}
+	return sweepAnswerFor(ctx, r.viewer, scope, sw)
+}
+
+// begin makes the list of hosted clusters to look at when there is none yet, and anew when what was found counts no more. The latter is for who has the turn:
+// nobody else is at work with the list then.
+func (s *Server) begin(sw *sweep, scope access.Scope, turn bool) {
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
-	if now := s.Clock.Now(); !sw.started || now.Sub(sw.began) > sweepKnown {
-		sw.started, sw.began, sw.checked, sw.refused, sw.ending, sw.left, sw.trouble = true, now, 0, 0, nil, nil, ""
-		s.World.EachCluster(func(c *world.Cluster) {
-			if scope.Has(c.Namespace) {
-				sw.left = append(sw.left, world.Key{Namespace: c.Namespace, Name: c.Name})
-			}
-		})
-		slices.SortFunc(sw.left, func(a, b world.Key) int { return strings.Compare(a.String(), b.String()) })
+	now := s.Clock.Now()
+	if sw.started && (!turn || now.Sub(sw.began) <= sweepKnown) {
+		return
 	}
-	if err := s.advance(ctx, r.viewer, sw); err != nil {
-		return nil, err
-	}
-	return s.sweepAnswer(ctx, r.viewer, scope, sw)
+	sw.started, sw.began, sw.checked, sw.refused, sw.ending, sw.left, sw.trouble = true, now, 0, 0, nil, nil, ""
+	s.World.EachCluster(func(c *world.Cluster) {
+		if scope.Has(c.Namespace) {
+			sw.left = append(sw.left, world.Key{Namespace: c.Namespace, Name: c.Name})
+		}
+	})
+	slices.SortFunc(sw.left, func(a, b world.Key) int { return strings.Compare(a.String(), b.String()) })
 }
 
 func (s *Server) sweepOf(viewer string) *sweep {
@@ -140,61 +157,94 @@ func (s *Server) sweepOf(viewer string) *sweep {
 	return s.sweeps.of[viewer]
 }
 
-// advance looks at hosted clusters for as long as a request may, and at one at least. The lock of the sweep is held.
+// advance looks at hosted clusters for as long as a request may, and at one at least. The caller has the turn.
 func (s *Server) advance(ctx context.Context, viewer *access.Viewer, sw *sweep) error {
 	until := time.Now().Add(sweepStep) // of this machine's clock: what a test sets is not the time that reading takes
-	for len(sw.left) > 0 {
-		key := sw.left[0]
+	for {
+		key, ok := sw.next()
+		if !ok {
+			return nil
+		}
 		may, err := viewer.May(ctx, "list", secrets, key.ControlPlane())
 		if err != nil {
 			return err
 		}
+		var found []certificate
 		if may {
-			err = s.look(ctx, viewer, sw, key)
+			found, err = s.look(ctx, viewer, key)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() // this one is looked at again
 		}
-		sw.left = sw.left[1:]
-		switch {
-		case !may || apierrors.IsForbidden(err):
-			sw.refused++
-		case err == nil || apierrors.IsNotFound(err):
-			sw.checked++
-		default:
-			sw.trouble = key.String() + ": " + clip.Line(err.Error())
-		}
+		sw.looked(key, may && !apierrors.IsForbidden(err), found, client.IgnoreNotFound(err))
 		if time.Now().After(until) {
-			break
+			return nil
 		}
 	}
+}
+
+// next is the hosted cluster to look at; false: all were looked at.
+func (sw *sweep) next() (world.Key, bool) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	if len(sw.left) == 0 {
+		return world.Key{}, false
+	}
+	return sw.left[0], true
+}
+
+// looked notes what came of looking at the hosted cluster that is next.
+func (sw *sweep) looked(key world.Key, may bool, found []certificate, err error) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	sw.left = sw.left[1:]
+	switch {
+	case !may:
+		sw.refused++
+	case err == nil:
+		sw.checked++
+	default:
+		sw.trouble = key.String() + ": " + clip.Line(err.Error())
+	}
+	if len(found) == 0 {
+		return
+	}
+	sw.ending = append(sw.ending, found...)
 	slices.SortFunc(sw.ending, func(a, b certificate) int {
 		return cmp.Or(a.NotAfter.Compare(b.NotAfter), strings.Compare(a.Namespace+"/"+a.Cluster, b.Namespace+"/"+b.Cluster), strings.Compare(a.Secret+a.Key, b.Secret+b.Key))
 	})
 	sw.ending = sw.ending[:min(len(sw.ending), maxEnding)]
-	return nil
 }
 
-func (s *Server) look(ctx context.Context, viewer *access.Viewer, sw *sweep, key world.Key) error {
+// look returns the certificates of a hosted cluster that end soon.
+func (s *Server) look(ctx context.Context, viewer *access.Viewer, key world.Key) ([]certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepRead)
 	defer cancel()
 	list, err := certificates.List(ctx, viewer.Client, client.ObjectKey{Namespace: key.Namespace, Name: key.Name})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var out []certificate
 	for _, c := range list.Certificates {
 		if row := certificateOf(key, c, s.Clock.Now()); row.Soon {
-			sw.ending = append(sw.ending, row)
+			out = append(out, row)
 		}
 	}
-	return nil
+	return out, nil
 }
 
-// sweepAnswer is what of a sweep somebody may see now: rights may have been taken away since it was made.
-func (s *Server) sweepAnswer(ctx context.Context, viewer *access.Viewer, scope access.Scope, sw *sweep) (*sweepAnswer, error) {
-	out := &sweepAnswer{Checked: sw.checked, Left: len(sw.left), Refused: sw.refused, At: sw.began.UTC(), Days: int(soon.Hours() / 24), Rows: []certificate{}, Trouble: sw.trouble}
+// known is how far the sweep is, and what was found, for whoever it is for.
+func (sw *sweep) known() (*sweepAnswer, []certificate) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	return &sweepAnswer{Checked: sw.checked, Left: len(sw.left), Refused: sw.refused, At: sw.began.UTC(), Days: int(soon.Hours() / 24), Rows: []certificate{}, Trouble: sw.trouble}, slices.Clone(sw.ending)
+}
+
+// sweepAnswerFor is what of a sweep somebody may see now: rights may have been taken away since it was made.
+func sweepAnswerFor(ctx context.Context, viewer *access.Viewer, scope access.Scope, sw *sweep) (*sweepAnswer, error) {
+	out, ending := sw.known()
 	clusters := map[world.Key]bool{}
-	for _, c := range sw.ending {
+	for _, c := range ending {
 		key := world.Key{Namespace: c.Namespace, Name: c.Cluster}
 		may, err := viewer.May(ctx, "list", secrets, key.ControlPlane())
 		if err != nil {

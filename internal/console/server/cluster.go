@@ -107,7 +107,7 @@ func (s *Server) observer(c client.Reader) observe.Observer {
 }
 
 func (s *Server) cluster(r *request) (any, error) {
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func endpointsOf(hc *hyperv1.HostedCluster) []endpoint {
 
 // yaml is a HostedCluster as YAML, redacted as in a dump.
 func (s *Server) yaml(r *request) (any, error) {
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

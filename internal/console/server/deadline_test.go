@@ -19,7 +19,7 @@ func TestTimes(t *testing.T) {
 		srv := (&Server{World: world.New(), Gate: &access.Own{}, Log: logr.Discard(), Clock: clock.RealClock{}}).http(t.Context())
 		g := NewWithT(t)
 		g.Expect(srv.WriteTimeout).To(Equal(time.Minute))
-		g.Expect(srv.WriteTimeout).To(BeNumerically(">", detailTime+srv.ReadHeaderTimeout), "or pages that take long would be cut off")
+		g.Expect(srv.WriteTimeout).To(BeNumerically(">", placeTime+detailTime+srv.ReadHeaderTimeout), "or pages that take long would be cut off")
 		g.Expect(heartbeat).To(BeNumerically("<", patience))
 	})
 }

@@ -137,7 +137,7 @@ func (s *Server) events(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func (s *Server) packages(r *request) (any, error) {
 }
 
 func (s *Server) pkg(r *request) (any, error) {
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (s *Server) rollout(r *request) (any, error) {
 	if len(query["fail"]) > maxFail {
 		return nil, badRequest("fail: at most %d clusters", maxFail)
 	}
-	ctx, done, err := s.detail(r.Context())
+	ctx, done, err := s.detail(r)
 	if err != nil {
 		return nil, err
 	}

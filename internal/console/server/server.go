@@ -35,9 +35,8 @@ const (
 	maxAnswer = 4 << 20
 	maxURL    = 4 << 10
 	maxHeader = 32 << 10
-	// detailTime bounds a page that is read from the API server, maxDetails how many are read at a time.
+	// detailTime bounds a page that is read from the API server; see places for how many are.
 	detailTime = 25 * time.Second
-	maxDetails = 16
 	// answerTime is how long an answer may take until its reader has it, from when it was asked for.
 	answerTime = time.Minute
 )
@@ -58,10 +57,10 @@ type Server struct {
 	// OnTicket is called when a ticket was used, so that there is another one for the next tab; nil: nobody wants to know.
 	OnTicket func()
 
-	epoch   string
-	limits  *limits
-	details chan struct{}
-	sweeps  *sweeps
+	epoch  string
+	limits *limits
+	places *places
+	sweeps *sweeps
 }
 
 // Run serves until ctx ends.
@@ -83,7 +82,7 @@ func (s *Server) http(ctx context.Context) *http.Server {
 
 // Handler is all of it. Call it once.
 func (s *Server) Handler() http.Handler {
-	s.epoch, s.limits, s.details = rand.Text()[:8], newLimits(s.Clock), make(chan struct{}, maxDetails)
+	s.epoch, s.limits, s.places = rand.Text()[:8], newLimits(s.Clock), newPlaces()
 	s.sweeps = &sweeps{of: map[string]*sweep{}}
 	mux := http.NewServeMux()
 	api := func(pattern string, h func(*request) (any, error)) { mux.Handle("GET /api/v1/"+pattern, s.api(h)) }
@@ -200,6 +199,9 @@ func (s *Server) api(h func(*request) (any, error)) http.Handler {
 			if code == http.StatusForbidden || code >= http.StatusInternalServerError {
 				s.Log.Info("request failed", "path", r.URL.Path, "user", r.viewer.Name, "status", code, "reason", text)
 			}
+			if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+				w.Header().Set("Retry-After", "1")
+			}
 			fail(w, code, text)
 			return
 		}
@@ -257,17 +259,6 @@ func fail(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // the browser is gone
-}
-
-// detail reads with the API server, a bounded number of times at once.
-func (s *Server) detail(ctx context.Context) (context.Context, func(), error) {
-	select {
-	case s.details <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
-	}
-	ctx, cancel := context.WithTimeout(ctx, detailTime)
-	return ctx, func() { cancel(); <-s.details }, nil
 }
 
 // session gives a token for the ticket that the command printed.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -20,8 +21,7 @@ import (
 func Copies(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster) ([]client.Object, error) {
 	var found []client.Object
 	keep := func(obj client.Object) {
-		a := obj.GetAnnotations()
-		if a[copyOf] != "" && a[hyperv1.HostedClusterAnnotation] == names.BackReference(hc) && obj.GetDeletionTimestamp().IsZero() {
+		if isCopy(obj, hc) && obj.GetDeletionTimestamp().IsZero() {
 			found = append(found, obj)
 		}
 	}
@@ -38,6 +38,28 @@ func Copies(ctx context.Context, reader client.Reader, hc *hyperv1.HostedCluster
 		keep(&configMaps.Items[i])
 	}
 	return found, nil
+}
+
+// isCopy says whether an object of the control-plane namespace is a copy that we made, and not somebody else's of that name.
+func isCopy(obj client.Object, hc *hyperv1.HostedCluster) bool {
+	a := obj.GetAnnotations()
+	return a[copyOf] != "" && a[hyperv1.HostedClusterAnnotation] == names.BackReference(hc)
+}
+
+// Stuck says that a live object is a copy that can't become what is wanted: it is immutable or has another type, as an older version of the operator mirrored
+// from its source.
+func Stuck(live, want client.Object, hc *hyperv1.HostedCluster) bool {
+	if !isCopy(live, hc) {
+		return false
+	}
+	switch live := live.(type) {
+	case *corev1.ConfigMap:
+		return ptr.Deref(live.Immutable, false)
+	case *corev1.Secret:
+		secret, ok := want.(*corev1.Secret)
+		return ptr.Deref(live.Immutable, false) || ok && live.Type != secret.Type
+	}
+	return false
 }
 
 // Stale are the copies that nothing refers to any more: neither the spec, nor the control plane as it is, which may still read with an

@@ -49,7 +49,7 @@ func readSource(ctx context.Context, live client.Reader, ns string, key Key) (Ob
 		for k, v := range cm.Data {
 			data[k] = []byte(v)
 		}
-		return Object{Data: data, labels: cm.Labels, annotations: cm.Annotations, immutable: cm.Immutable}, nil
+		return Object{Data: data, labels: cm.Labels, annotations: cm.Annotations}, nil
 	}
 	secret, err := read.Optional(ctx, live, objectKey, &corev1.Secret{})
 	if err != nil || secret == nil {
@@ -59,7 +59,7 @@ func readSource(ctx context.Context, live client.Reader, ns string, key Key) (Ob
 	for _, owner := range secret.OwnerReferences {
 		owners.Insert(owner.UID)
 	}
-	return Object{Data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, secretType: secret.Type, immutable: secret.Immutable, uid: secret.UID, owners: owners}, nil
+	return Object{Data: secret.Data, labels: secret.Labels, annotations: secret.Annotations, uid: secret.UID, owners: owners}, nil
 }
 
 // referencedBy is the annotation on a source object that hcName refers to. An annotation's name may have 63 characters, and the name of a

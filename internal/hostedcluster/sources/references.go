@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/x509"
 	"encoding/pem"
@@ -82,7 +83,8 @@ type Reference struct {
 	// mirrorMeta copies labels and annotations, too.
 	mirrorMeta bool
 	// ownName: the copy has the name that the user gave, which must not be that of an object of ours.
-	ownName    bool
+	ownName bool
+	// secretType is that of the copy, whatever the source's is; empty: Opaque.
 	secretType corev1.SecretType
 }
 
@@ -100,8 +102,6 @@ type Object struct {
 	Data        map[string][]byte
 	labels      map[string]string
 	annotations map[string]string
-	secretType  corev1.SecretType
-	immutable   *bool
 	uid         types.UID
 	owners      sets.Set[types.UID] // of a Secret
 	Missing     bool
@@ -300,13 +300,13 @@ func (r Reference) Check(ns string, set Set) error {
 	return nil
 }
 
-// Copy renders the copy; Check has passed.
+// Copy renders the copy; Check has passed. It can always follow the source, which the user may make anew: neither is it immutable, nor has it the source's type,
+// which can't be changed.
 func (r Reference) Copy(hcpNamespace string, set Set) (client.Object, error) {
 	s := set[r.Key()]
 	meta := metav1.ObjectMeta{Namespace: hcpNamespace, Name: r.target}
-	var immutable *bool
 	if r.mirrorMeta {
-		meta.Labels, meta.Annotations, immutable = maps.Clone(s.labels), mirroredAnnotations(s.annotations), s.immutable
+		meta.Labels, meta.Annotations = maps.Clone(s.labels), mirroredAnnotations(s.annotations)
 	}
 	if meta.Annotations == nil {
 		meta.Annotations = map[string]string{}
@@ -328,20 +328,13 @@ func (r Reference) Copy(hcpNamespace string, set Set) (client.Object, error) {
 		}
 	}
 	if r.Kind == ConfigMap {
-		return configMapWith(meta, data, immutable), nil
+		return configMapWith(meta, data), nil
 	}
-	secretType := r.secretType
-	if secretType == "" {
-		secretType = s.secretType
-	}
-	if secretType == "" || r.convert != nil || secretType == corev1.SecretTypeServiceAccountToken {
-		secretType = corev1.SecretTypeOpaque
-	}
-	return &corev1.Secret{ObjectMeta: meta, Type: secretType, Data: data, Immutable: immutable}, nil
+	return &corev1.Secret{ObjectMeta: meta, Type: cmp.Or(r.secretType, corev1.SecretTypeOpaque), Data: data}, nil
 }
 
-func configMapWith(meta metav1.ObjectMeta, data map[string][]byte, immutable *bool) *corev1.ConfigMap {
-	cm := &corev1.ConfigMap{ObjectMeta: meta, Immutable: immutable, Data: map[string]string{}}
+func configMapWith(meta metav1.ObjectMeta, data map[string][]byte) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{}}
 	for k, v := range data {
 		cm.Data[k] = string(v)
 	}

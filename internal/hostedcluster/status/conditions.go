@@ -146,7 +146,7 @@ func unmanagedEtcd(obs *state.Observed) metav1.Condition {
 
 func validationInput(obs *state.Observed) validate.Input {
 	return validate.Input{
-		HC: obs.HC, Namespace: obs.Namespace, Routes: obs.Capabilities.Routes, Payload: obs.Payload(), Sources: obs.Sources, TakenNames: obs.TakenNames,
+		HC: obs.HC, Plane: obs.HCP, Namespace: obs.Namespace, Routes: obs.Capabilities.Routes, Payload: obs.Payload(), Sources: obs.Sources, TakenNames: obs.TakenNames,
 		Started: obs.HCP != nil || obs.Namespace != nil || state.HasBeenAvailable(obs.HC),
 	}
 }

@@ -83,7 +83,10 @@ func (w *Writer) execute(ctx context.Context, s Step) error {
 			return fmt.Errorf("creating Namespace %s: %w", s.Create.Name, err)
 		}
 	}
-	errs := []error{apply.New(w.plain, names.HypershiftOperator).All(ctx, s.Shared...), w.applier.All(ctx, s.Apply...)}
+	errs := []error{apply.New(w.plain, names.HypershiftOperator).All(ctx, s.Shared...)}
+	for _, obj := range s.Apply {
+		errs = append(errs, w.apply(ctx, obj))
+	}
 	for _, obj := range s.Delete {
 		errs = append(errs, w.applier.Delete(ctx, obj))
 	}
@@ -106,6 +109,23 @@ func (w *Writer) execute(ctx context.Context, s Step) error {
 		return err
 	}
 	return w.deploy(ctx, s.Deploy)
+}
+
+// apply applies an object. A copy of the user's object that can't follow its source any more is made anew: it has no other state, and until then the control plane
+// would go on with what the source held before.
+func (w *Writer) apply(ctx context.Context, obj client.Object) error {
+	err := w.applier.Apply(ctx, obj)
+	if !apierrors.IsInvalid(err) {
+		return err
+	}
+	live, ok := obj.DeepCopyObject().(client.Object)
+	if !ok || w.client.Get(ctx, client.ObjectKeyFromObject(obj), live) != nil || !sources.Stuck(live, obj, w.hc) {
+		return err
+	}
+	if err := w.applier.Delete(ctx, live); err != nil {
+		return err
+	}
+	return w.applier.Apply(ctx, obj)
 }
 
 // makeReady brings the status of an infrastructure object up to what it is to hold, and writes nothing when it does.

@@ -25,6 +25,8 @@ type Input struct {
 	HC *hyperv1.HostedCluster
 	// Namespace is the one that the control plane is in, or would go into; nil: there is none.
 	Namespace *corev1.Namespace
+	// Plane is the control plane as it is; nil: there is none.
+	Plane *hyperv1.HostedControlPlane
 	// Started: something of the control plane has been made, or was there once.
 	Started bool
 	// Routes: the management cluster serves route.openshift.io/v1.
@@ -99,16 +101,20 @@ func namespaceNameFits(in *Input) []string {
 	return nil
 }
 
-// platformIsUsable: a platform may know of mistakes that the schema doesn't.
+// platformIsUsable: a platform may know of mistakes that the schema doesn't, and of changes that can't be carried out.
 func platformIsUsable(in *Input) []string {
 	p, err := platform.For(in.HC.Spec.Platform.Type)
 	if err != nil {
 		return nil // a condition of its own says so
 	}
+	var mistakes []string
 	if v, ok := p.(platform.Validator); ok {
-		return v.Mistakes(in.HC)
+		mistakes = v.Mistakes(in.HC)
 	}
-	return nil
+	if v, ok := p.(platform.ChangeValidator); ok && in.Plane != nil {
+		mistakes = append(mistakes, v.ForbiddenChanges(in.HC, in.Plane)...)
+	}
+	return mistakes
 }
 
 // etcdShardsWork: kube-apiserver says nothing of a wish that it doesn't heed, and shards can't change later.

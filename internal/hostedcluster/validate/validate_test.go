@@ -66,6 +66,12 @@ func TestValidate(t *testing.T) {
 				in.HC.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "a.example.com"}}
 			}
 		}, says: "spec.services[1] (OAuthServer): hostname a.example.com is also used by spec.services[0]"},
+		"When a public cluster on AWS is to become private it should be refused, since its control plane is public": {world: func(in *Input) {
+			in.HC.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{
+				Region: "eu-west-1", EndpointAccess: hyperv1.Private, CloudProviderConfig: &hyperv1.AWSCloudProviderConfig{VPC: "vpc-1"}}}
+			in.Plane = &hyperv1.HostedControlPlane{}
+			in.Plane.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{}
+		}, says: "spec.platform.aws.endpointAccess: was Public and can't become Private"},
 		"When a label is not valid it should say which": {world: spec(func(s *hyperv1.HostedClusterSpec) { s.Labels = map[string]string{"a b": "c"} }), says: `spec.labels: "a b" is not a valid label name`},
 		"When a signing key is malformed it should say so": {world: func(in *Input) {
 			in.HC.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: "signer"}

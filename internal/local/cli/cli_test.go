@@ -41,6 +41,21 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+func TestStateFolderBehindALink(t *testing.T) {
+	t.Run("When the state folder is a link every command should work with the folder behind it", func(t *testing.T) {
+		g := NewWithT(t)
+		base, err := filepath.EvalSymlinks(t.TempDir())
+		g.Expect(err).NotTo(HaveOccurred())
+		real, link := filepath.Join(base, "disk", "state"), filepath.Join(base, ".local")
+		g.Expect(os.MkdirAll(real, 0o700)).To(Succeed())
+		g.Expect(os.Symlink(real, link)).To(Succeed())
+		out, err := run(t, "status", "--state-dir", link)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(ContainSubstring("(state folder " + real + ")"))
+		g.Expect((&folders{state: link}).stateDir()).To(Equal(real))
+	})
+}
+
 func TestUpOutsideOfACheckout(t *testing.T) {
 	t.Run("When the folder is no checkout it should say where to go", func(t *testing.T) {
 		_, err := run(t, "up", "--root", t.TempDir())

@@ -57,7 +57,7 @@ func (f *folders) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.root, "root", ".", "folder of the checkout, or one below it")
 }
 
-// stateDir is the absolute path of the state folder, with links resolved, as mounts are known by their real path.
+// stateDir is the absolute path of the state folder, with links resolved.
 func (f *folders) stateDir() (string, error) {
 	dir := f.state
 	if dir == "" {
@@ -71,10 +71,7 @@ func (f *folders) stateDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("resolving %s: %w", dir, err)
 	}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
-		dir = filepath.Join(real, filepath.Base(dir))
-	}
-	return dir, nil
+	return local.RealPath(dir), nil
 }
 
 func upCommand(steps local.Steps) *cobra.Command {

@@ -41,9 +41,9 @@ func steps() local.Steps {
 		Install: installOperators, Demo: createDemo, Workers: waitForWorkers,
 		Tours: []local.Tour{
 			{Name: "package", Task: "showing a package", Run: tour.Web{Registry: components.RegistryHost, Ask: tour.Ask}.Run},
-			{Name: "addon", Task: "delivering an add-on to clusters/demo", Run: tour.Addon{
+			{Name: "addon", Task: "delivering an add-on to clusters/demo", Run: awake(tour.Addon{
 				Registry: components.RegistryHost, Cluster: client.ObjectKey{Namespace: create.DefaultNamespace, Name: demo},
-			}.Run},
+			}.Run)},
 		},
 	}
 }
@@ -66,7 +66,7 @@ func installOperators(ctx context.Context, c local.Cluster, say local.Say) error
 	return create.OfferRelease(ctx, api, c.DemoRelease)
 }
 
-// createDemo creates the cluster once. Afterwards it is the user's: an upgraded release must not be put back.
+// createDemo creates the cluster once. Afterwards it is the user's: an upgraded release must not be put back, and one that sleeps or is paused stays so.
 func createDemo(ctx context.Context, c local.Cluster, say local.Say) error {
 	o := create.NewOptions(hyperv1.LocalPlatform)
 	o.Connect.Kubeconfig = c.Kubeconfig
@@ -79,7 +79,12 @@ func createDemo(ctx context.Context, c local.Cluster, say local.Say) error {
 		return err
 	}
 	out := &lines{say: say}
-	err = api.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, &hyperv1.HostedCluster{})
+	hc := &hyperv1.HostedCluster{}
+	err = api.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, hc)
+	if why := held(hc, c.Clock.Now()); err == nil && why != "" {
+		c.Show("%s", why)
+		return nil
+	}
 	switch {
 	case err == nil:
 		err = create.Wait(ctx, o, api, progress.New(out, nil))

@@ -22,11 +22,14 @@ import (
 )
 
 // waitForWorkers waits until the demo cluster has as many ready nodes as its NodePool asks for. A pool that the user has removed, or
-// lets an autoscaler size, is not waited for.
+// lets an autoscaler size, is not waited for, and neither is a cluster that is held.
 func waitForWorkers(ctx context.Context, c local.Cluster, say local.Say) error {
 	management, err := (&connect.Flags{Kubeconfig: c.Kubeconfig}).Client()
 	if err != nil {
 		return err
+	}
+	if why, err := heldDemo(ctx, management, c.Clock.Now()); err != nil || why != "" {
+		return err // createDemo has said why
 	}
 	hosted, err := (&connect.Flags{Kubeconfig: c.DemoKubeconfig}).Client()
 	if err != nil {

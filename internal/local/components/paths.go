@@ -34,6 +34,9 @@ func (p Paths) Kubelet() string            { return p.join("kubelet") }
 func (p Paths) Shown(tour string) string   { return p.join("shown", tour) }
 func (p Paths) HostState() string          { return p.join("host.json") }
 
+// ContainerdBrought is the file that says that this machine's containerd is one that "up" installs, whose service is not off yet.
+func (p Paths) ContainerdBrought() string { return p.join("containerd-brought") }
+
 // Marker is the file that says that a folder is local mode's own. It comes first and goes last.
 func (p Paths) Marker() string { return p.join(".hypershift-local") }
 

@@ -64,7 +64,7 @@ func Open(dir string, now time.Time) (*Bundle, error) {
 	}
 	b := &Bundle{dir: dir, now: now}
 	ca, key, err := b.load("ca")
-	if err == nil && ca.NotAfter.Sub(now) > renewBefore {
+	if err == nil && b.inTime(ca) {
 		b.ca, b.key = ca, key
 		return b, nil
 	}
@@ -134,9 +134,15 @@ func (b *Bundle) Ensure(leaf Leaf) error {
 	return b.store(leaf.Name, cert, key)
 }
 
+// inTime tells whether a certificate is valid now and for long enough. One of a time to come was made while the clock was ahead: nobody
+// would accept it until then, which may be years.
+func (b *Bundle) inTime(cert *x509.Certificate) bool {
+	return !cert.NotBefore.After(b.now) && cert.NotAfter.Sub(b.now) > renewBefore
+}
+
 func (b *Bundle) keeps(cert *x509.Certificate, leaf Leaf) bool {
 	sameIPs := slices.EqualFunc(cert.IPAddresses, leaf.IPs, net.IP.Equal)
-	return cert.CheckSignatureFrom(b.ca) == nil && cert.NotAfter.Sub(b.now) > renewBefore &&
+	return cert.CheckSignatureFrom(b.ca) == nil && b.inTime(cert) &&
 		cert.Subject.String() == leaf.Subject.String() && slices.Equal(cert.DNSNames, leaf.DNS) && sameIPs
 }
 

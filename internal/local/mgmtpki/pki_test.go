@@ -81,6 +81,52 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
+func TestClockAhead(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	// files are what a run leaves behind, with content.
+	files := func(t *testing.T, dir string) map[string]string {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		out := map[string]string{}
+		for _, e := range entries {
+			out[e.Name()] = content(t, filepath.Join(dir, e.Name()))
+		}
+		return out
+	}
+	run := func(t *testing.T, dir string, now time.Time) map[string]string {
+		t.Helper()
+		NewWithT(t).Expect(open(t, dir, now).Ensure(leaf())).To(Succeed())
+		return files(t, dir)
+	}
+	for name, ahead := range map[string]struct{ authority, leaf time.Duration }{
+		"When everything was made while the clock was a year ahead it should all be made anew":                {authority: year, leaf: year},
+		"When everything was made while the clock was an hour ahead it should all be made anew":               {authority: time.Hour, leaf: time.Hour},
+		"When only the certificate was made while the clock was ahead it should be issued anew by the old CA": {leaf: year},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			dir := t.TempDir()
+			open(t, dir, noon.Add(ahead.authority))
+			before := run(t, dir, noon.Add(ahead.leaf))
+
+			second := run(t, dir, noon)
+			g.Expect(second["ca.crt"] == before["ca.crt"]).To(Equal(ahead.authority == 0))
+			block, _ := pem.Decode([]byte(second["server.crt"]))
+			cert, err := x509.ParseCertificate(block.Bytes)
+			g.Expect(err).NotTo(HaveOccurred())
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM([]byte(second["ca.crt"]))
+			_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: noon, DNSName: "localhost"})
+			g.Expect(err).NotTo(HaveOccurred())
+
+			g.Expect(run(t, dir, noon)).To(Equal(second), "the third run should write nothing")
+			g.Expect(run(t, dir, noon.Add(-clockSkew))).To(Equal(second), "and no run should while the clock is put right by a little")
+		})
+	}
+}
+
 func TestFiles(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "pki")

@@ -18,7 +18,8 @@ const (
 	lookAtFirewall = 3
 )
 
-// Keeper makes again what others take away: a firewall that is loaded anew empties the packet filter, and a container engine that starts drops what is forwarded.
+// Keeper makes again what others take away: a firewall that is loaded anew empties the packet filter, or
+// drops again what pods send, and a container engine that starts drops what is forwarded.
 type Keeper struct {
 	Options
 	Clock clock.WithTicker
@@ -62,8 +63,8 @@ func (k *Keeper) repair(ctx context.Context, firewall bool) error {
 	if !firewall {
 		return nil
 	}
-	added, err := allowForwarding(ctx, k.Options, hostIptables)
-	if added {
+	changed, err := letPass(ctx, k.Options, onHost)
+	if changed {
 		k.Log.Info("the machine's firewall dropped what pods send; it lets that pass again")
 	}
 	return err

@@ -40,6 +40,7 @@ func TestKeep(t *testing.T) {
 	for name, does := range map[string][]string{
 		"When a firewall is loaded anew it should make the packet filter's table again":     {"nft flush ruleset"},
 		"When a container engine drops what is forwarded it should let pods pass":           {"iptables -P FORWARD DROP"},
+		"When a firewall drops what comes in it should let pods reach the node":             {"iptables -P INPUT DROP"},
 		"When somebody switches forwarding off pods should reach beyond the machine again":  {"sysctl -qw net.ipv4.ip_forward=0"},
 		"When somebody takes the bridge's address away pods should reach beyond again":      {"ip address flush dev " + Bridge},
 		"When a firewall is loaded anew that drops what is forwarded it should see to both": {"nft flush ruleset", "iptables -P FORWARD DROP"},
@@ -48,16 +49,29 @@ func TestKeep(t *testing.T) {
 			g := NewWithT(t)
 			m := newMachine(t, Options{PodEgress: true})
 			m.listen(m.beyond, "192.0.2.2:8080")
+			m.listen(m.host, NodeIP+":8080")
 			m.start(m.host, "keep", "egress")
 			for _, command := range does {
 				m.in(m.host, command)
 			}
 			g.Eventually(func(g Gomega) {
 				g.Expect(m.dial(m.pod, "192.0.2.2:8080")).To(Equal("192.0.2.1"))
+				g.Expect(m.dial(m.pod, NodeIP+":8080")).To(Equal("10.244.0.2"))
 				g.Expect(nft(m, "list", "table", "inet", Table)).To(ContainSubstring("chain leaving"))
 			}).WithTimeout(time.Minute).Should(Succeed())
 		})
 	}
+	t.Run("When firewalld starts, and loads its rules anew, pods should reach the node again", func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t, Options{PodEgress: true})
+		m.listen(m.host, NodeIP+":8080")
+		reload := startFirewalld(t, m)
+		m.start(m.host, "keep", "egress")
+		for range 2 {
+			g.Eventually(func() (string, error) { return m.dial(m.pod, NodeIP+":8080") }).WithTimeout(time.Minute).Should(Equal("10.244.0.2"))
+			reload()
+		}
+	})
 	t.Run("When the rules of kube-proxy go it should start it anew, and not before there were any", func(t *testing.T) {
 		g := NewWithT(t)
 		m := newMachine(t, Options{})

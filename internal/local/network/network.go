@@ -65,8 +65,8 @@ func Ensure(ctx context.Context, opts Options) error {
 	if err := run(ctx, []byte(ruleset(opts)), "nft", "-f", "-"); err != nil {
 		return err
 	}
-	if _, err := allowForwarding(ctx, opts, hostIptables); err != nil {
-		return fmt.Errorf("letting packets of pods pass a firewall that drops what is forwarded: %w", err)
+	if _, err := letPass(ctx, opts, onHost); err != nil {
+		return fmt.Errorf("letting packets of pods pass the machine's firewall: %w", err)
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func Observe(ctx context.Context, in Input) Facts {
 		f.OverlayErr = text(tryOverlay(base))
 		f.NamespaceErr = text(tryNamespace())
 		f.NetfilterErr = text(tryBridgeFilter(ctx))
+		f.FirewallErr = text(network.TryFirewall(ctx))
 	}
 	// After a crash of the supervisor, pods of ours go on and hold ports, so the control group tells whose they are.
 	running := in.Ours && inUse()

@@ -15,6 +15,7 @@ type Facts struct {
 	OverlayErr   string // why an overlay of the state folder's file system cannot be mounted
 	NamespaceErr string // why a network namespace cannot be made
 	NetfilterErr string // why bridged packets cannot be filtered
+	FirewallErr  string // why the machine's firewall cannot be had to let pods pass
 	BusyPorts    []string
 	OtherState   string   // state folder of another instance on this machine
 	Routes       []string // routes that overlap with the cluster's ranges, as "10.0.0.0/8 dev eth1"
@@ -71,7 +72,7 @@ func Check(f Facts) error {
 type check func(f Facts) (what, remedy string)
 
 var checks = []check{
-	linux, root, otherInstance, stateFolder, cgroups, overlay, namespaces, netfilter, ports, routes, disk, memory, pathLength, goCompiler, apt,
+	linux, root, otherInstance, stateFolder, cgroups, overlay, namespaces, netfilter, firewall, ports, routes, disk, memory, pathLength, goCompiler, apt,
 }
 
 func linux(f Facts) (string, string) {
@@ -138,6 +139,13 @@ func netfilter(f Facts) (string, string) {
 		return "", ""
 	}
 	return "packet filter: " + f.NetfilterErr, "load the kernel module: modprobe br_netfilter"
+}
+
+func firewall(f Facts) (string, string) {
+	if f.FirewallErr == "" {
+		return "", ""
+	}
+	return "firewall: " + f.FirewallErr, "start firewalld, which puts pods into its zone trusted when it is asked: systemctl start firewalld; or remove its rules: nft delete table inet firewalld"
 }
 
 func ports(f Facts) (string, string) {

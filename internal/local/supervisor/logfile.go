@@ -21,6 +21,22 @@ type logFile struct {
 	size int64
 }
 
+// OpenLog opens the log of a program that writes it by itself, after the caller has ended perhaps. One that has reached the limit of logs becomes "<path>.1" first.
+func OpenLog(path string) (*os.File, error) {
+	l, err := openLog(path, maxLogBytes)
+	if err != nil {
+		return nil, err
+	}
+	if l.size < l.limit {
+		return l.file, nil
+	}
+	l.rotate()
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l.file, nil
+}
+
 func openLog(path string, limit int64) (*logFile, error) {
 	l := &logFile{path: path, limit: limit}
 	return l, l.open()
@@ -39,14 +55,19 @@ func (l *logFile) open() error {
 	return nil
 }
 
+// rotate puts the file away; it is to be opened again.
+func (l *logFile) rotate() {
+	_ = l.file.Close()
+	l.file = nil
+	_ = os.Rename(l.path, l.path+".1")
+}
+
 // Write never fails: a full disk must not end the process that logs.
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil && l.size+int64(len(p)) > l.limit && l.size > 0 {
-		_ = l.file.Close()
-		l.file = nil
-		_ = os.Rename(l.path, l.path+".1")
+		l.rotate()
 	}
 	if l.file == nil {
 		if err := l.open(); err != nil {

@@ -70,6 +70,28 @@ func TestLogFile(t *testing.T) {
 	})
 }
 
+func TestOpenLog(t *testing.T) {
+	t.Run("When the log of a former run is large it should keep it as the older file, and go on with a smaller one", func(t *testing.T) {
+		g := NewWithT(t)
+		path := filepath.Join(t.TempDir(), "a.log")
+		start := func(line string) {
+			f, err := OpenLog(path)
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = fmt.Fprintln(f, line)
+			g.Expect(errors.Join(err, f.Close())).NotTo(HaveOccurred())
+		}
+		start("one")
+		start("two")
+		g.Expect(os.ReadFile(path)).To(BeEquivalentTo("one\ntwo\n"))
+		g.Expect(os.Truncate(path, maxLogBytes)).To(Succeed()) // a hole, which takes no space
+		start("three")
+		g.Expect(os.ReadFile(path)).To(BeEquivalentTo("three\n"))
+		info, err := os.Stat(path + ".1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(info.Size()).To(BeEquivalentTo(maxLogBytes))
+	})
+}
+
 // run starts a supervisor that ends with the test.
 func run(t *testing.T, processes ...Process) *Supervisor {
 	t.Helper()

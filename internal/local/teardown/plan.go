@@ -16,6 +16,7 @@ type Observed struct {
 	Files     []string // leftovers outside of the state folder that name it
 	Groups    int      // control groups
 	StateDirs []string // of StateDir, those that exist: none or one
+	Ours      bool     // it is known already that local mode was here
 }
 
 // Process is a process in the control group of local mode.
@@ -45,10 +46,25 @@ type Plan struct {
 type Names struct {
 	Bridge string
 	Tables []string // names without family
+	Shared []string // names without family of tables that others make, too, such as kube-proxy of a node of somebody else's cluster
 	Self   int      // PID that must not be killed: the caller may have been started inside the group
 }
 
-// planFor never names a mount outside of the state folder, a link that is neither the bridge nor on it, or another table.
+// ours tells whether anything was found that only local mode makes.
+func (o Observed) ours(n Names) bool {
+	return o.Ours || len(o.Processes) > 0 || o.Groups > 0 ||
+		slices.ContainsFunc(o.Links, func(l Link) bool { return l.Name == n.Bridge }) ||
+		slices.ContainsFunc(o.Tables, func(t string) bool { return slices.Contains(n.Tables, tableName(t)) })
+}
+
+// tableName is the name in "family name".
+func tableName(table string) string {
+	_, name, _ := strings.Cut(table, " ")
+	return name
+}
+
+// planFor never names a mount outside of the state folder, a link that is neither the bridge nor on it, or another table. A shared table it names only beside
+// something that is local mode's own.
 func planFor(o Observed, n Names) Plan {
 	p := Plan{Groups: o.Groups > 0, Files: slices.Sorted(slices.Values(o.Files))}
 	for _, proc := range o.Processes {
@@ -76,9 +92,12 @@ func planFor(o Observed, n Names) Plan {
 	if bridge {
 		p.Links = append(p.Links, n.Bridge) // its routes and address go with it
 	}
+	mine := n.Tables
+	if o.ours(n) {
+		mine = slices.Concat(n.Tables, n.Shared)
+	}
 	for _, t := range o.Tables {
-		_, name, _ := strings.Cut(t, " ")
-		if slices.Contains(n.Tables, name) {
+		if slices.Contains(mine, tableName(t)) {
 			p.Tables = append(p.Tables, t)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var names = Names{Bridge: "hcp0", Tables: []string{"hypershift_local", "kube-proxy"}, Self: 42}
+var names = Names{Bridge: "hcp0", Tables: []string{"hypershift_local"}, Shared: []string{"kube-proxy"}, Self: 42}
 
 func TestPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -34,6 +34,19 @@ func TestPlan(t *testing.T) {
 		"When tables of others are there it should leave them": {
 			obs:  Observed{StateDir: "/s", Tables: []string{"ip nat", "ip6 kube-proxy", "ip kube-proxy", "inet hypershift_local", "inet kube-proxy-other"}},
 			want: Plan{Tables: []string{"inet hypershift_local", "ip kube-proxy", "ip6 kube-proxy"}},
+		},
+		"When nothing of ours is there it should leave the table of somebody's kube-proxy": {
+			obs:  Observed{StateDir: "/srv/.local", StateDirs: []string{"/srv/.local"}, Links: []Link{{Name: "cni0"}, {"veth9", "cni0"}}, Tables: []string{"ip kube-proxy", "ip6 kube-proxy"}},
+			want: Plan{State: "/srv/.local"},
+		},
+		"When nothing but the control group is left it should take the table of kube-proxy": {
+			obs: Observed{StateDir: "/s", Groups: 1, Tables: []string{"ip kube-proxy"}}, want: Plan{Groups: true, Tables: []string{"ip kube-proxy"}},
+		},
+		"When nothing but the bridge is left it should take the table of kube-proxy": {
+			obs: Observed{StateDir: "/s", Links: []Link{{"hcp0", ""}}, Tables: []string{"ip kube-proxy"}}, want: Plan{Links: []string{"hcp0"}, Tables: []string{"ip kube-proxy"}},
+		},
+		"When it is known that local mode was here it should take the table of kube-proxy": {
+			obs: Observed{StateDir: "/s", Ours: true, Tables: []string{"ip kube-proxy"}}, want: Plan{Tables: []string{"ip kube-proxy"}},
 		},
 		"When the state folder is there it should be named": {
 			obs:  Observed{StateDir: "/srv/.local", StateDirs: []string{"/srv/.local"}},
@@ -63,7 +76,14 @@ func TestPlanTouchesOnlyItsOwn(t *testing.T) {
 		for _, n := range rapid.SliceOf(rapid.SampledFrom([]string{"hcp0", "eth0", "veth1", "docker0"})).Draw(t, "links") {
 			o.Links = append(o.Links, Link{Name: n, Master: rapid.SampledFrom([]string{"", "hcp0", "docker0"}).Draw(t, "master")})
 		}
+		o.Tables = rapid.SliceOf(rapid.SampledFrom([]string{"ip kube-proxy", "ip nat", "inet hypershift_local"})).Draw(t, "tables")
 		p := planFor(o, names)
+		ours := slices.Contains(o.Tables, "inet hypershift_local") || slices.ContainsFunc(o.Links, func(l Link) bool { return l.Name == "hcp0" })
+		for _, table := range p.Tables {
+			if table == "ip nat" || !ours {
+				t.Fatalf("deletes table %s beside links %v and tables %v", table, o.Links, o.Tables)
+			}
+		}
 		for _, m := range p.Unmount {
 			if !strings.HasPrefix(m, strings.TrimSuffix(o.StateDir, "/")+"/") || o.StateDir == "/" {
 				t.Fatalf("unmounts %s with state folder %s", m, o.StateDir)

@@ -32,7 +32,9 @@ type Input struct {
 	Group    string // control group
 	Network  string // CNI network
 	Names    Names
-	Clock    clock.WithTicker
+	// Ours: the caller knows that local mode was here, by the state folder for example.
+	Ours  bool
+	Clock clock.WithTicker
 	// BeforeState runs when nothing is left but the state folder, which it may read.
 	BeforeState func() error
 	Report      func(line string)
@@ -51,6 +53,8 @@ func Run(ctx context.Context, in Input) error {
 		if err != nil {
 			return err
 		}
+		in.Ours = in.Ours || o.ours(in.Names) // also when the next look finds only what a killed process made in its last moment
+		o.Ours = in.Ours
 		plan := planFor(o, in.Names)
 		state := plan.State
 		plan.State = "" // last of all

@@ -83,10 +83,10 @@ func TestDisk(t *testing.T) {
 		disk, etc := t.TempDir(), image(t)
 		g.Expect(prepareDisk(disk, etc)).To(BeTrue())
 		g.Expect(os.WriteFile(filepath.Join(disk, etcDir, "passwd"), []byte("changed"), 0o644)).To(Succeed())
-		g.Expect(mark(disk, []string{"a.service", "b.service"})).To(Succeed())
+		g.Expect(Mark(disk, []string{"a.service", "b.service"})).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(etc, "resolv.conf"), []byte("nameserver 10.0.0.2\n"), 0o644)).To(Succeed())
 		g.Expect(prepareDisk(disk, etc)).To(BeFalse())
-		g.Expect(marked(disk)).To(Equal([]string{"a.service", "b.service"}))
+		g.Expect(Marked(disk)).To(Equal([]string{"a.service", "b.service"}))
 		g.Expect(os.ReadFile(filepath.Join(disk, etcDir, "passwd"))).To(BeEquivalentTo("changed"))
 		g.Expect(os.ReadFile(filepath.Join(disk, etcDir, "resolv.conf"))).To(BeEquivalentTo("nameserver 10.0.0.2\n"))
 	})
@@ -115,12 +115,13 @@ func TestSysctl(t *testing.T) {
 		"etc/sysctl.d/90-a.conf":     "# comment\nnet.ipv4.ip_forward = 1\nvm.overcommit_memory=1\n-net.none.such=1\n",
 		"usr/lib/sysctl.d/90-a.conf": "net.ipv4.ip_forward=0\n",
 		"etc/sysctl.d/95-b.conf":     "net/ipv4/conf/eth0.1/rp_filter=0\n../../etc/passwd=x\n",
+		"etc/sysctl.d/96-c.conf":     "net/../kernel/panic=1\nkernel/shm/../../vm/overcommit_memory=1\nnet//ipv4/./tcp_retries1=3\n",
 	}
 	for file, content := range files {
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(root, file), []byte(content), 0o644)).To(Succeed())
 	}
-	for _, dir := range []string{"net/ipv4/conf/eth0.1", "vm"} {
+	for _, dir := range []string{"net/ipv4/conf/eth0.1", "vm", "kernel/shm"} {
 		g.Expect(os.MkdirAll(filepath.Join(proc, dir), 0o755)).To(Succeed())
 	}
 	var said strings.Builder
@@ -128,8 +129,10 @@ func TestSysctl(t *testing.T) {
 	g.Expect(os.ReadFile(filepath.Join(proc, "net/ipv4/ip_forward"))).To(BeEquivalentTo("1"), "When a name is in two folders the first should count")
 	g.Expect(os.ReadFile(filepath.Join(proc, "net/ipv4/conf/eth0.1/rp_filter"))).To(BeEquivalentTo("0"))
 	g.Expect(filepath.Join(proc, "vm/overcommit_memory")).NotTo(BeAnExistingFile(), "When a setting is the kernel's it should be left alone")
-	g.Expect(said.String()).To(ContainSubstring("vm.overcommit_memory"))
-	g.Expect(readSysctl(root)).To(HaveLen(4), "a path that leads elsewhere is no setting")
+	g.Expect(filepath.Join(proc, "kernel/panic")).NotTo(BeAnExistingFile(), "When a path leads from the machine's own settings to the kernel's it should be left alone")
+	g.Expect(os.ReadFile(filepath.Join(proc, "net/ipv4/tcp_retries1"))).To(BeEquivalentTo("3"), "When a path is written in another way it should be the same setting")
+	g.Expect(said.String()).To(And(ContainSubstring("vm.overcommit_memory"), ContainSubstring("kernel.panic")))
+	g.Expect(readSysctl(root)).To(HaveLen(7), "a path that leads elsewhere is no setting")
 }
 
 func TestProvision(t *testing.T) {

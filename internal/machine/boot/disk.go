@@ -167,8 +167,9 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// mark notes on the disk that Ignition was applied and which units are to run. The rename makes it whole or absent.
-func mark(disk string, units []string) error {
+// Mark notes on a disk, which is the machine's /var, that Ignition was applied and which units are to run from the next boot on. The rename makes it whole,
+// or what it was before.
+func Mark(disk string, units []string) error {
 	path := filepath.Join(disk, markFile)
 	if err := os.WriteFile(path+".new", []byte(strings.Join(units, "\n")+"\n"), 0o644); err != nil {
 		return fmt.Errorf("noting that Ignition was applied: %w", err)
@@ -181,8 +182,8 @@ func mark(disk string, units []string) error {
 	return nil
 }
 
-// marked returns the units that mark noted.
-func marked(disk string) ([]string, error) {
+// Marked returns the units that Mark noted; fs.ErrNotExist: the disk is of no machine of platform Local, or its first boot hasn't ended.
+func Marked(disk string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(disk, markFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading which units are to run: %w", err)

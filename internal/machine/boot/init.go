@@ -109,11 +109,11 @@ func (i *Init) boot(ctx context.Context) error {
 		say("control groups %s, first boot: fetching the Ignition config", version)
 		names, err = provision(ctx, i.UserData, &ignite.Writer{Root: "/", Say: say}, i.Clock, say)
 		if err == nil {
-			err = mark(disk, names)
+			err = Mark(disk, names)
 		}
 	} else {
 		say("control groups %s, booting again", version)
-		names, err = marked(disk)
+		names, err = Marked(disk)
 	}
 	if err != nil {
 		return err

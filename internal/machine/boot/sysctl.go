@@ -78,7 +78,8 @@ func parseSetting(line string) (setting, bool) {
 	if !ok || !filepath.IsLocal(key) {
 		return setting{}, false
 	}
-	return setting{key: key, value: strings.TrimSpace(value), optional: optional}, true
+	// Its beginning tells whose setting it is, so it must not lead back: net/../kernel/panic is the kernel's.
+	return setting{key: filepath.Clean(key), value: strings.TrimSpace(value), optional: optional}, true
 }
 
 // applySysctl writes the settings that are the machine's own below proc, which is /proc/sys.

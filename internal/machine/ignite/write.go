@@ -344,6 +344,11 @@ func (w *Writer) unit(u types.Unit) error {
 		}
 		return w.root.Symlink(os.DevNull, file)
 	}
+	if target, err := w.root.Readlink(file); u.Mask != nil && err == nil && path.Clean(target) == os.DevNull {
+		if err := w.root.Remove(file); err != nil {
+			return fmt.Errorf("unmasking it: %w", err)
+		}
+	}
 	if u.Contents != nil {
 		if err := w.replace(file, *u.Contents); err != nil {
 			return err

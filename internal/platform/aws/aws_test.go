@@ -396,6 +396,13 @@ func TestOrphaned(t *testing.T) {
 	now := time.Now()
 	trusted := sample().HostedCluster
 	trusted.Status.Conditions = []metav1.Condition{conditions.True(hyperv1.ValidOIDCConfiguration, "AsExpected", ""), conditions.True(hyperv1.ValidAWSIdentityProvider, "AsExpected", "")}
+	// of is a cluster with these conditions.
+	of := func(list ...metav1.Condition) *hyperv1.HostedCluster {
+		hc := sample().HostedCluster
+		hc.Status.Conditions = list
+		return hc
+	}
+	taken := conditions.True(hyperv1.ValidAWSIdentityProvider, "AsExpected", "")
 	for name, tc := range map[string]struct {
 		hc         *hyperv1.HostedCluster
 		deleted    bool
@@ -407,6 +414,8 @@ func TestOrphaned(t *testing.T) {
 		"When nothing is known of them its instance should not leak":                     {sample().HostedCluster, true, 9 * time.Minute, []string{"x"}, false},
 		"When nothing becomes known of them it should not hold up the deletion for ever": {sample().HostedCluster, true, 11 * time.Minute, []string{"x"}, true},
 		"When they are right it should be left to the provider however long it takes":    {trusted, true, time.Hour, []string{"x"}, false},
+		"When the user published the documents its instance should not leak":             {of(taken), true, time.Hour, []string{"x"}, false},
+		"When no documents are published but AWS takes the tokens it should not leak":    {of(taken, conditions.False(hyperv1.ValidOIDCConfiguration, "OIDCConfigurationInvalid", "")), true, time.Hour, []string{"x"}, false},
 		"When it isn't being deleted it should be left alone":                            {distrusted(), false, 0, []string{"x"}, false},
 		"When it has no finalizer there should be nothing to do":                         {distrusted(), true, 0, nil, false},
 	} {

@@ -153,9 +153,9 @@ func credentialsInvalid(hc *hyperv1.HostedCluster) bool {
 		conditions.IsFalse(list, hyperv1.ValidOIDCConfiguration) && !conditions.IsTrue(list, hyperv1.ValidAWSIdentityProvider)
 }
 
-// credentialsValid tells that AWS takes them.
+// credentialsValid tells that AWS takes them. Who published the documents doesn't matter: nobody says ValidOIDCConfiguration where the user did.
 func credentialsValid(hc *hyperv1.HostedCluster) bool {
-	return conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidOIDCConfiguration) && conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
+	return conditions.IsTrue(hc.Status.Conditions, hyperv1.ValidAWSIdentityProvider)
 }
 
 // abandonedAfter is how long something that is being deleted waits for credentials of which nothing is known, and an AWSEndpointService for the

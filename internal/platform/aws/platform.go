@@ -172,7 +172,11 @@ func (Platform) Traits() machine.Traits {
 	}
 }
 
-// Default implements platform.Defaulter: everything that is made for the cluster bears its tag, by which it is found again.
+// maxTags is how many resourceTags the API takes.
+const maxTags = 25
+
+// Default implements platform.Defaulter: everything that is made for the cluster bears its tag, by which it is found again. Where there is no place for it the
+// API would refuse all that is written with it; Mistakes tells.
 func (Platform) Default(hc *hyperv1.HostedCluster) bool {
 	aws := hc.Spec.Platform.AWS
 	if aws == nil || hc.Spec.InfraID == "" {
@@ -185,6 +189,9 @@ func (Platform) Default(hc *hyperv1.HostedCluster) bool {
 			tag.Value = owned
 			return changed
 		}
+	}
+	if len(aws.ResourceTags) >= maxTags {
+		return false
 	}
 	aws.ResourceTags = append(aws.ResourceTags, hyperv1.AWSClusterResourceTag{AWSResourceTag: hyperv1.AWSResourceTag{Key: key, Value: owned}})
 	return true
@@ -230,15 +237,37 @@ func (Platform) Mistakes(hc *hyperv1.HostedCluster) []string {
 			mistakes = append(mistakes, fmt.Sprintf("spec.services[%d] (APIServer): on AWS it is published by LoadBalancer, or by Route with a hostname", i))
 		}
 	}
+	return append(mistakes, tagMistakes(hc)...)
+}
+
+// tagMistakes are those in spec.platform.aws.resourceTags.
+func tagMistakes(hc *hyperv1.HostedCluster) (mistakes []string) {
+	list, own := hc.Spec.Platform.AWS.ResourceTags, clusterTag(hc.Spec.InfraID)
 	seen := map[string]int{}
-	for i, tag := range aws.ResourceTags {
+	for i, tag := range list {
 		if strings.HasPrefix(strings.ToLower(tag.Key), "aws:") {
 			mistakes = append(mistakes, fmt.Sprintf("spec.platform.aws.resourceTags[%d]: keys that begin with aws: are reserved: choose another", i))
 		}
-		if first, again := seen[tag.Key]; again && aws.ResourceTags[first].Value != tag.Value {
+		if first, again := seen[tag.Key]; again && list[first].Value != tag.Value {
 			mistakes = append(mistakes, fmt.Sprintf("spec.platform.aws.resourceTags[%d]: key %s has another value in resourceTags[%d]: keep one", i, tag.Key, first))
 		}
 		seen[tag.Key] = i
 	}
+	if _, there := seen[own]; !there && len(list) >= maxTags {
+		mistakes = append(mistakes, fmt.Sprintf("spec.platform.aws.resourceTags: has %d tags, and the cluster's own, %s, needs a place among at most %d: take one out", len(list), own, maxTags))
+	}
 	return mistakes
+}
+
+// ForbiddenChanges implements platform.ChangeValidator: machines reach a control plane by another name once it is private, and those that are there don't learn of it.
+func (Platform) ForbiddenChanges(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane) []string {
+	if hc.Spec.Platform.AWS == nil || hcp.Spec.Platform.AWS == nil {
+		return nil
+	}
+	was, wanted := cmp.Or(hcp.Spec.Platform.AWS.EndpointAccess, hyperv1.Public), cmp.Or(hc.Spec.Platform.AWS.EndpointAccess, hyperv1.Public)
+	if (was == hyperv1.Public) == (wanted == hyperv1.Public) {
+		return nil
+	}
+	return []string{fmt.Sprintf("spec.platform.aws.endpointAccess: was %s and can't become %s, since a change from or to %s is not supported: set it back to %[1]s, or make another cluster",
+		was, wanted, hyperv1.Public)}
 }

@@ -8,11 +8,13 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/removal"
 	"hcp.internal/platform/internal/kube/conditions"
+	"hcp.internal/platform/internal/release"
 )
 
 // Removing says which condition a HostedControlPlane that is being deleted waits for, when it was asked to take along what it has in AWS: first its own
 // controllers remove what they made there (CloudResourcesDestroyed), then the security group of machines goes (AWSDefaultSecurityGroupDeleted). Empty: it
-// waits for nothing, since all is gone, or nothing can be done about the rest.
+// waits for nothing, since all is gone, or nothing can be done about the rest. Nobody removes what is inside a cluster of a Kubernetes release, so there the
+// security group is all.
 func Removing(hcp *hyperv1.HostedControlPlane, now time.Time) string {
 	if hcp.Spec.Platform.AWS == nil || !removal.Asked(hcp) {
 		return ""
@@ -21,12 +23,22 @@ func Removing(hcp *hyperv1.HostedControlPlane, now time.Time) string {
 	if c := conditions.Get(list, hyperv1.ValidAWSIdentityProvider); c != nil && c.Status != metav1.ConditionTrue {
 		return "" // AWS would refuse whatever is tried
 	}
-	switch inside := removal.Of(hcp, now); {
-	case !inside.Over && !inside.Stuck():
-		return hyperv1.CloudResourcesDestroyed
-	// The second has its own time: the first may have taken all of that.
-	case conditions.Get(list, hyperv1.AWSDefaultSecurityGroupDeleted) == nil && inside.Waited < 2*removal.Limit:
+	inside, limit := removal.Of(hcp, now), removal.Limit
+	if ofPayload(hcp) {
+		if !inside.Over && !inside.Stuck() {
+			return hyperv1.CloudResourcesDestroyed
+		}
+		limit *= 2 // the group has its own time: what is inside may have taken all of the first
+	}
+	if conditions.Get(list, hyperv1.AWSDefaultSecurityGroupDeleted) == nil && inside.Waited < limit {
 		return hyperv1.AWSDefaultSecurityGroupDeleted
 	}
 	return ""
+}
+
+// ofPayload tells that the release is an OpenShift payload, whose config operator writes CloudResourcesDestroyed. A control plane whose release was never read
+// has no config operator.
+func ofPayload(hcp *hyperv1.HostedControlPlane) bool {
+	v, err := release.ParseVersion(hcp.Status.ControlPlaneVersion.Desired.Version)
+	return err == nil && !v.Kubernetes()
 }

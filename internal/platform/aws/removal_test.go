@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -38,13 +39,19 @@ func TestRemoving(t *testing.T) {
 			conditions: []metav1.Condition{conditions.False(hyperv1.ValidAWSIdentityProvider, "x", "")}},
 		"When nothing is known of the tokens it should wait for nothing": {
 			conditions: []metav1.Condition{conditions.Unknown(hyperv1.ValidAWSIdentityProvider, "x", "")}},
-		"When nothing moves inside for ten minutes it should go on":    {deleted: removal.Limit, want: group},
-		"When nothing moves at all for twenty minutes it should go on": {deleted: 2 * removal.Limit},
+		"When nothing moves inside for ten minutes it should go on":                                                       {deleted: removal.Limit, want: group},
+		"When nothing moves at all for twenty minutes it should go on":                                                    {deleted: 2 * removal.Limit},
+		"When the release is one of Kubernetes it should wait for the group at once, since nobody removes what is inside": {change: ofRelease("1.36.3"), want: group},
+		"When a Kubernetes release's group is gone it should wait for nothing": {
+			change: ofRelease("1.36.3"), conditions: []metav1.Condition{conditions.True(group, "x", "")}},
+		"When a Kubernetes release's group does not go for ten minutes it should go on": {change: ofRelease("1.36.3"), deleted: removal.Limit},
+		"When the release was never read it should wait for the group":                  {change: ofRelease(""), want: group},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{
 				DeletionTimestamp: &metav1.Time{Time: now.Add(-tc.deleted)}, Annotations: map[string]string{hyperv1.CleanupCloudResourcesAnnotation: "true"}}}
 			hcp.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{}
+			ofRelease("4.22.0")(hcp)
 			hcp.Status.Conditions = tc.conditions
 			if tc.change != nil {
 				tc.change(hcp)
@@ -52,6 +59,11 @@ func TestRemoving(t *testing.T) {
 			NewWithT(t).Expect(Removing(hcp, now)).To(Equal(tc.want))
 		})
 	}
+}
+
+// ofRelease has a control plane run a release.
+func ofRelease(version string) func(*hyperv1.HostedControlPlane) {
+	return func(h *hyperv1.HostedControlPlane) { h.Status.ControlPlaneVersion.Desired.Version = version }
 }
 
 // What docs/aws.md promises of a deletion for which AWS takes no tokens, or for which nobody knows whether it does.
@@ -68,6 +80,7 @@ func TestBrokenCredentialsEndInTime(t *testing.T) {
 		return longest
 	}
 	for name, tc := range map[string]struct {
+		release                     string // 4.22.0 unless told
 		identity                    *metav1.Condition
 		machine, endpoint, security time.Duration
 	}{
@@ -75,6 +88,8 @@ func TestBrokenCredentialsEndInTime(t *testing.T) {
 		"When nobody could ask AWS machines and endpoints should be waited for ten minutes": {
 			identity: ptr.To(conditions.Unknown(hyperv1.ValidAWSIdentityProvider, "StatusUnknown", "")), machine: 10 * time.Minute, endpoint: 10 * time.Minute},
 		"When nobody has looked yet the security group should be waited for, too, for twenty": {machine: 10 * time.Minute, endpoint: 10 * time.Minute, security: 20 * time.Minute},
+		"When nobody has looked yet and the release is one of Kubernetes the security group should be waited for ten": {
+			release: "1.36.3", machine: 10 * time.Minute, endpoint: 10 * time.Minute, security: 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -82,6 +97,7 @@ func TestBrokenCredentialsEndInTime(t *testing.T) {
 			hcp.DeletionTimestamp = &metav1.Time{Time: begin}
 			hcp.Annotations = map[string]string{hyperv1.CleanupCloudResourcesAnnotation: "true"}
 			hcp.Spec.Platform.AWS = &hyperv1.AWSPlatformSpec{}
+			ofRelease(cmp.Or(tc.release, "4.22.0"))(hcp)
 			if tc.identity != nil {
 				hc.Status.Conditions = []metav1.Condition{*tc.identity}
 				hcp.Status.Conditions = hc.Status.Conditions

@@ -56,7 +56,7 @@ func (f *fleet) apply(ctx context.Context, c rollout.Change) error {
 	if err := apply.InTwoParts(obj, write, nil); err != nil {
 		return fmt.Errorf("applying package %s/%s of hosted cluster %s: %w", c.Namespace, f.owner.Name, c.Cluster, err)
 	}
-	f.applied.put(c.Namespace, generation{obj.GetUID(), obj.GetGeneration(), appliedAt(obj)})
+	f.applied.put(c.Namespace, generation{obj.GetUID(), obj.GetGeneration(), obj.GetResourceVersion(), appliedAt(obj)})
 	return nil
 }
 

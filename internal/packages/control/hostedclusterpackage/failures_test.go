@@ -1,6 +1,7 @@
 package hostedclusterpackage
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	packagesv1 "hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/kube/conditions"
@@ -101,56 +103,98 @@ func TestRemovalHeld(t *testing.T) {
 	})
 }
 
+// say lets the package operator report something else of a Package.
+func (w *world) say(name string, change func(*packagesv1.Package)) {
+	w.Helper()
+	p := w.pkg(name)
+	before := p.DeepCopy()
+	change(p)
+	w.g.Expect(w.c.Status().Patch(w.Context(), p, client.MergeFrom(before))).To(Succeed())
+}
+
+// outdated lets a Package wait to be rendered for the environment of hash; "" ends that.
+func (w *world) outdated(name, hash string) {
+	w.Helper()
+	w.say(name, func(p *packagesv1.Package) {
+		if conditions.Remove(&p.Status.Conditions, packagesv1.ConditionEnvironmentOutdated); hash != "" {
+			c := environment.Outdated(hash)
+			c.ObservedGeneration = p.Generation
+			conditions.Set(&p.Status.Conditions, time.Now(), c)
+		}
+	})
+}
+
+// told are the environments that Packages were told to be rendered for.
+func (w *world) told(names ...string) (out []string) {
+	w.Helper()
+	for _, name := range names {
+		out = append(out, w.pkg(name).Annotations[packagesv1.RolloutEnvironmentAnnotation])
+	}
+	return out
+}
+
 // TestEnvironment is about Packages that were rendered for another environment, as before an upgrade of the management cluster.
 func TestEnvironment(t *testing.T) {
 	t.Run("When the environment of all Packages changes they should be rendered for it one after the other", func(t *testing.T) {
 		w := newWorld(t, nil, "a", "b", "c")
 		r := w.reconciler(w.c)
 		w.pass(r)
-		all := []string{"a", "b", "c"}
-		say := func(name string, list ...metav1.Condition) {
-			t.Helper()
-			p := w.pkg(name)
-			before := p.DeepCopy()
-			for i := range list {
-				list[i].ObservedGeneration = p.Generation
-			}
-			if len(list) == 0 {
-				conditions.Remove(&p.Status.Conditions, packagesv1.ConditionEnvironmentOutdated)
-			}
-			conditions.Set(&p.Status.Conditions, time.Now(), list...)
-			w.g.Expect(w.c.Status().Patch(t.Context(), p, client.MergeFrom(before))).To(Succeed())
-		}
-		told := func() (out []string) {
-			for _, name := range all {
-				if w.pkg(name).Annotations[packagesv1.RolloutEnvironmentAnnotation] == "newer" {
-					out = append(out, name)
-				}
-			}
-			return out
-		}
+		all, told := []string{"a", "b", "c"}, []string{"", "", ""}
 		for _, name := range all {
 			w.settle(name, true)
 		}
 		w.pass(r)
 		generation := w.pkg("a").Generation
 		for _, name := range all {
-			say(name, environment.Outdated("newer"))
+			w.outdated(name, "newer")
 		}
 		for i, name := range all {
 			w.pass(r)
 			w.pass(r)
-			w.g.Expect(told()).To(Equal(all[:i+1]), "it is told, and has not done it")
+			told[i] = "newer"
+			w.g.Expect(w.told(all...)).To(Equal(told), "it is told, and has not done it")
 			w.g.Expect(w.read().Status.Processing).To(HaveLen(1))
-			say(name)
-			say(name, metav1.Condition{Type: packagesv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: "Test"})
+			w.outdated(name, "")
+			w.say(name, func(p *packagesv1.Package) {
+				conditions.Set(&p.Status.Conditions, time.Now(),
+					metav1.Condition{Type: packagesv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: "Test", ObservedGeneration: p.Generation})
+			})
 			w.pass(r)
-			w.g.Expect(told()).To(Equal(all[:i+1]), "it is being done")
+			w.g.Expect(w.told(all...)).To(Equal(told), "it is being done")
 			w.settle(name, true)
 		}
 		w.pass(r)
 		w.g.Expect(w.condition("Progressing")).To(Equal("False AllPackagesProgressed 3/3 packages progressed."))
 		w.g.Expect(w.pkg("a").Generation).To(Equal(generation))
+	})
+	t.Run("When a cache doesn't show yet that one was told it should keep its slot", func(t *testing.T) {
+		w := newWorld(t, nil, "a", "b")
+		var behind *packagesv1.PackageList // nil: the cache is up to date
+		r := w.reconciler(interceptor.NewClient(w.c, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if packages, ok := list.(*packagesv1.PackageList); ok && behind != nil {
+				behind.DeepCopyInto(packages)
+				return nil
+			}
+			return c.List(ctx, list, opts...)
+		}}))
+		w.pass(r)
+		for _, name := range []string{"a", "b"} {
+			w.settle(name, true)
+			w.outdated(name, "newer")
+		}
+		before := &packagesv1.PackageList{}
+		w.g.Expect(w.c.List(t.Context(), before)).To(Succeed())
+		w.pass(r)
+		w.g.Expect(w.told("a", "b")).To(Equal([]string{"newer", ""}))
+		behind = before
+		w.available("a", false) // what it was told to do takes its cluster down, which puts that last
+		w.pass(r)
+		w.g.Expect(w.told("a", "b")).To(Equal([]string{"newer", ""}), "maxUnavailable is 1")
+		w.g.Expect(w.read().Status.Processing).To(HaveExactElements(HaveField("UID", w.pkg("a").UID)))
+		behind = nil
+		w.outdated("a", "")
+		w.pass(r)
+		w.g.Expect(w.told("a", "b")).To(Equal([]string{"newer", "newer"}), "it has done it")
 	})
 }
 

@@ -44,6 +44,12 @@ func lastGood(history []Revision, hash string) int {
 	return -1
 }
 
+// proven tells that the template of hash is the newest of a history and was up in the whole fleet. One that comes back has yet to show that again.
+func proven(history []Revision, hash string) bool {
+	i := slices.IndexFunc(history, func(rev Revision) bool { return rev.Hash == hash })
+	return i >= 0 && history[i].Completed != nil && history[i].Number == history[len(history)-1].Number
+}
+
 // History reads which templates a HostedClusterPackage had, the oldest first. namespace is the operator's.
 func History(ctx context.Context, c client.Reader, namespace string, owner *packagesv1.HostedClusterPackage) ([]Revision, error) {
 	var list appsv1.ControllerRevisionList
@@ -86,7 +92,7 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 	if err != nil {
 		return past{}, err
 	}
-	p := past{hash: hash}
+	p := past{hash: hash, completed: proven(list, hash)}
 	good := lastGood(list, hash)
 	if good >= 0 {
 		p.good = &list[good].template
@@ -105,8 +111,6 @@ func (r *Reconciler) remember(ctx context.Context, owner *packagesv1.HostedClust
 		again.Revision = newest + 1
 		delete(again.Annotations, CompletedAnnotation)
 		err = r.Client.Patch(ctx, again, client.MergeFromWithOptions(&list[i].object, client.MergeFromWithOptimisticLock{}), FieldOwner)
-	default:
-		p.completed = list[i].Completed != nil
 	}
 	if apierrors.IsConflict(err) {
 		return past{}, errNotTheNewest

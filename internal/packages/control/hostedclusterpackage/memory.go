@@ -38,6 +38,15 @@ type past struct {
 	unkept bool
 }
 
+// fallback is the template to return to when the newest fails; nil when there is none. The whole fleet was up with one that was completed: what goes wrong
+// later, in a cluster that wakes or in another environment, is no reason to take it from those that are well.
+func (p past) fallback() *template {
+	if p.completed {
+		return nil
+	}
+	return p.good
+}
+
 func (m *memory) of(owner *packagesv1.HostedClusterPackage) *remembered {
 	if m.seen == nil {
 		m.seen = map[string]*remembered{}
@@ -125,7 +134,10 @@ type applied struct {
 type generation struct {
 	uid    types.UID
 	number int64
-	at     time.Time // when it was changed, as the API server noted it
+	// version is the resourceVersion that the change left. Annotations count for no generation, and one of them is all that a Package is told of another
+	// environment by.
+	version string
+	at      time.Time // when it was changed, as the API server noted it
 }
 
 // fresh tells that a Package as a cache shows it is not older than our last change of it.
@@ -133,7 +145,7 @@ func (a *applied) fresh(p *packagesv1.Package) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g, ok := a.last[p.Namespace]
-	return ok && g.uid == p.UID && g.number <= p.Generation
+	return ok && g.uid == p.UID && g.number <= p.Generation && !fresh.Older(p.ResourceVersion, g.version)
 }
 
 // at is when we changed a Package last; zero when that is not known.

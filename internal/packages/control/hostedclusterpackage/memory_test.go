@@ -19,12 +19,12 @@ import (
 )
 
 func TestApplied(t *testing.T) {
-	pkg := func(uid types.UID, generation int64) *packagesv1.Package {
-		return &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: uid, Generation: generation}}
+	pkg := func(uid types.UID, generation int64, version string) *packagesv1.Package {
+		return &packagesv1.Package{ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: uid, Generation: generation, ResourceVersion: version}}
 	}
 	known := func(do func(*applied)) *applied {
 		a := &applied{}
-		a.put("a", generation{uid: "1", number: 3})
+		a.put("a", generation{uid: "1", number: 3, version: "20"})
 		if do != nil {
 			do(a)
 		}
@@ -35,15 +35,17 @@ func TestApplied(t *testing.T) {
 		pkg   *packagesv1.Package
 		fresh bool
 	}{
-		"When a cache shows our last change it should be fresh":        {nil, pkg("1", 3), true},
-		"When a cache shows what somebody did later it should be, too": {nil, pkg("1", 4), true},
-		"When a cache lags it should not be fresh":                     {nil, pkg("1", 2), false},
-		"When it is another one of that name it should not be fresh":   {nil, pkg("2", 4), false},
-		"When the end of a change isn't known it should not be fresh":  {func(a *applied) { a.forget("a") }, pkg("1", 4), false},
-		"When it is in flight no more it should be forgotten":          {func(a *applied) { a.keep(nil) }, pkg("1", 4), false},
+		"When a cache shows our last change it should be fresh":                   {nil, pkg("1", 3, "20"), true},
+		"When a cache shows what somebody did later it should be, too":            {nil, pkg("1", 4, "21"), true},
+		"When a cache lags it should not be fresh":                                {nil, pkg("1", 2, "19"), false},
+		"When a cache lags behind what counts for no generation it should not be": {nil, pkg("1", 3, "19"), false},
+		"When resourceVersions can't be compared generations should decide":       {nil, pkg("1", 2, "x"), false},
+		"When it is another one of that name it should not be fresh":              {nil, pkg("2", 4, "21"), false},
+		"When the end of a change isn't known it should not be fresh":             {func(a *applied) { a.forget("a") }, pkg("1", 4, "21"), false},
+		"When it is in flight no more it should be forgotten":                     {func(a *applied) { a.keep(nil) }, pkg("1", 4, "21"), false},
 		"When it is still in flight it should be kept": {func(a *applied) {
 			a.keep([]packagesv1.HostedClusterPackageRefStatus{{Namespace: "b"}, {Namespace: "a"}})
-		}, pkg("1", 3), true},
+		}, pkg("1", 3, "20"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(known(tc.after).fresh(tc.pkg)).To(Equal(tc.fresh))

@@ -34,7 +34,8 @@ func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 		if err != nil {
 			return rollout.Observed{}, err
 		}
-		if good := lastGood(history, hash); good >= 0 {
+		v.completed = proven(history, hash)
+		if good := lastGood(history, hash); good >= 0 && !v.completed {
 			v.good = &history[good].Spec
 		}
 	}
@@ -45,7 +46,9 @@ func Observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClust
 type view struct {
 	newest template
 	hash   string
-	good   *packagesv1.PackageSpec
+	// good is what to return to when newest fails; nil when there is none, and when newest was completed.
+	good      *packagesv1.PackageSpec
+	completed bool
 	// fresh tells that a Package is not older than our last change of it; nil when that is not known.
 	fresh func(*packagesv1.Package) bool
 	// refusals are what could not be written a moment ago; nil when that is not known.
@@ -55,7 +58,7 @@ type view struct {
 
 func observe(ctx context.Context, c client.Reader, owner *packagesv1.HostedClusterPackage, v view) (rollout.Observed, error) {
 	in := rollout.Observed{Settings: settings(owner), Packages: map[string]rollout.Package{}, Processing: owner.Status.Processing}
-	in.Settings.HasGood = v.good != nil
+	in.Settings.HasGood, in.Settings.Completed = v.good != nil, v.completed
 	selector, err := selectorOf(owner)
 	if err != nil {
 		return in, err

@@ -78,10 +78,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, err
 	}
-	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash},
+	f := &fleet{client: r.Client, live: r.Live, clock: r.Clock, owner: owner, view: view{newest: newest, hash: hash, completed: history.completed},
 		applied: r.memory.applied(owner), refusals: r.memory.refusals(owner)}
-	if history.good != nil {
-		f.good, f.view.good = *history.good, &history.good.Spec
+	if good := history.fallback(); good != nil {
+		f.good, f.view.good = *good, &good.Spec
 	}
 	f.view.fresh, f.view.refusals, f.view.now = f.applied.fresh, f.refusals, r.Clock.Now()
 	in, err := observe(ctx, r.Client, owner, f.view)

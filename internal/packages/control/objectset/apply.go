@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,6 +56,7 @@ func (r *Reconciler) rollOut(ctx context.Context, os *v1alpha1.ObjectSet) (obser
 		return observed{}, err
 	}
 	o.Newer = func(ctx context.Context, controller owner.Entry) (bool, error) { return r.newer(ctx, os, controller) }
+	o.Superseded = sync.OnceValues(func() (bool, error) { return r.superseded(ctx, os) })
 	if out.late, err = r.Engine.Use(ctx, o, unclassed(phases)); err != nil {
 		return observed{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hcp.internal/api/packages/v1alpha1"
+	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/packages/engine/owner"
 )
 
@@ -40,6 +41,38 @@ func (r *Reconciler) newer(ctx context.Context, os *v1alpha1.ObjectSet, controll
 		return true, nil
 	}
 	return r.follows(ctx, other, os)
+}
+
+// pageSize is how many revisions are read at a time.
+const pageSize = 100
+
+// superseded says whether there is a newer revision than os that works on objects, or may again: one that is archived or being deleted takes none any more.
+// The API server itself is asked, since a newer one may be younger than what the cache knows; that is rare, and a deployment has few revisions.
+func (r *Reconciler) superseded(ctx context.Context, os *v1alpha1.ObjectSet) (bool, error) {
+	options := []client.ListOption{client.InNamespace(os.Namespace)}
+	deployment := os.Labels[v1alpha1.ObjectDeploymentLabel]
+	if deployment != "" {
+		options = append(options, client.MatchingLabels{v1alpha1.ObjectDeploymentLabel: deployment})
+	}
+	list := &v1alpha1.ObjectSetList{}
+	for err := range read.Pages(ctx, r.Live, list, pageSize, options...) {
+		if err != nil {
+			return false, fmt.Errorf("listing revisions that may be newer: %w", err)
+		}
+		for i := range list.Items {
+			other := &list.Items[i]
+			if other.Spec.Revision <= os.Spec.Revision || other.Spec.LifecycleState == v1alpha1.LifecycleStateArchived || !other.DeletionTimestamp.IsZero() {
+				continue
+			}
+			if deployment != "" {
+				return true, nil
+			}
+			if later, err := r.follows(ctx, other, os); later || err != nil {
+				return later, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // follows says whether a revision comes after another one, by what each names as its previous ones.

@@ -73,3 +73,42 @@ func TestNewer(t *testing.T) {
 		})
 	}
 }
+
+func TestSuperseded(t *testing.T) {
+	with := func(os *v1alpha1.ObjectSet, change func(*v1alpha1.ObjectSet)) *v1alpha1.ObjectSet {
+		change(os)
+		return os
+	}
+	archived := func(os *v1alpha1.ObjectSet) { os.Spec.LifecycleState = v1alpha1.LifecycleStateArchived }
+	paused := func(os *v1alpha1.ObjectSet) { os.Spec.LifecycleState = v1alpha1.LifecycleStatePaused }
+	goes := func(os *v1alpha1.ObjectSet) {
+		now := metav1.Now()
+		os.DeletionTimestamp, os.Finalizers = &now, []string{v1alpha1.OrphanFinalizer}
+	}
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	for name, tc := range map[string]struct {
+		of     *v1alpha1.ObjectSet
+		others []client.Object
+		want   bool
+	}{
+		"When it is alone it should not be":                                    {of: revisionOf("web-1", "web", 1)},
+		"When a later revision of the deployment is there it should be":        {revisionOf("web-1", "web", 1), []client.Object{revisionOf("web-3", "web", 3)}, true},
+		"When that one is paused it should be":                                 {revisionOf("web-1", "web", 1), []client.Object{with(revisionOf("web-3", "web", 3), paused)}, true},
+		"When that one is archived it should not be":                           {revisionOf("web-1", "web", 1), []client.Object{with(revisionOf("web-3", "web", 3), archived)}, false},
+		"When that one is being deleted it should not be":                      {revisionOf("web-1", "web", 1), []client.Object{with(revisionOf("web-3", "web", 3), goes)}, false},
+		"When an earlier revision is there it should not be":                   {revisionOf("web-3", "web", 3), []client.Object{revisionOf("web-1", "web", 1)}, false},
+		"When another deployment has a higher number it should not be":         {revisionOf("web-1", "web", 1), []client.Object{revisionOf("db-7", "db", 7)}, false},
+		"When one without a deployment follows it should be":                   {revisionOf("alone-1", "", 1), []client.Object{revisionOf("alone-2", "", 2, "alone-1")}, true},
+		"When one without a deployment has nothing in common it should not be": {revisionOf("alone-1", "", 1), []client.Object{revisionOf("other-2", "", 2, "other-1")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.others, tc.of)...).Build()
+			r := &Reconciler{Scope: scope.Namespaced, Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Live: live}
+			got, err := r.superseded(t.Context(), tc.of)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}

@@ -107,14 +107,31 @@ func (m *maker) findCurrent() int {
 	if first < 0 {
 		return len(m.groups)
 	}
-	if first > 0 && m.in.Settings.Options.Soak > 0 {
-		if left := m.in.Settings.Options.Soak - m.now.Sub(settled(m.groups[first-1])); left > 0 && m.soakable(m.groups[first]) {
+	if m.in.Settings.Options.Soak > 0 {
+		last, since := rested(m.groups[:first])
+		if left := m.in.Settings.Options.Soak - m.now.Sub(since); last >= 0 && left > 0 && m.soakable(m.groups[first]) {
 			m.soaking, m.plan.Soaks = left, true
 			m.again(left)
-			return first - 1
+			return last
 		}
 	}
 	return first
+}
+
+// rested is when the last of some groups came to rest, and the index of the last of them that has anybody who did: those that sleep, leave or have no
+// Package have proven nothing, and must not end the time of those before them. -1 is none.
+func rested(groups []group) (last int, since time.Time) {
+	last = -1
+	for i, g := range groups {
+		at := settled(g)
+		if !at.IsZero() {
+			last = i
+		}
+		if at.After(since) {
+			since = at
+		}
+	}
+	return last, since
 }
 
 // soakable tells that a group waits for a change, and is not merely down or new on the version that it should have.
@@ -278,6 +295,9 @@ func (m *maker) failure(d func(Action, string, ...any) Decision) Decision {
 	switch {
 	case s.Options.OnFailure == Hold:
 		return d(Wait, "it was updated, and is not up for longer than %s", s.Options.Deadline)
+	case s.Completed:
+		return d(Wait, "it was updated, and is not up for longer than %s; a rollout of this template was completed before, so it is held here and nothing is returned: "+
+			"find out what is different now", s.Options.Deadline)
 	case !s.HasGood:
 		return d(Wait, "it was updated, and is not up for longer than %s; no rollout was completed before, so there is no version to return to", s.Options.Deadline)
 	default:

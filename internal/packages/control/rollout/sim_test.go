@@ -76,6 +76,7 @@ type sim struct {
 	broken   map[int]bool // versions that never become available
 	uids     int
 	newest   int  // version
+	env      int  // the environment, which Packages are rendered for in their turn
 	calm     bool // nothing fails any more
 	writes   int
 	crashAt  int // the write at which the controller dies; 0 never
@@ -93,8 +94,8 @@ type sim struct {
 }
 
 type simKnown struct {
-	uid        types.UID
-	generation int
+	uid    types.UID
+	writes int
 }
 
 type simRefused struct {
@@ -120,18 +121,27 @@ type simPackage struct {
 	returnedFrom          int
 	applied, settled      time.Time
 	left                  int // ticks until it is up; -1 when nothing is under way
+	// env is the environment that it was rendered for, wants the one that it says it waits for, 0 when it doesn't, and told the one that it was told to be
+	// rendered for. None of them counts for its generation.
+	env, wants, told int
+	writes           int // of the rollout, that changed anything: they are in its resourceVersion
 }
+
+// turn tells that it was told to be rendered for another environment, and has not begun.
+func (p *simPackage) turn() bool { return p.wants != 0 && p.told == p.wants }
 
 type simOwner struct {
 	version, good, resourceVersion int
-	processing                     []packagesv1.HostedClusterPackageRefStatus
+	// completed is the version when its rollout was completed; 0 when it was not.
+	completed  int
+	processing []packagesv1.HostedClusterPackageRefStatus
 }
 
 func newSim(seed uint64) *sim {
 	s := &sim{
 		Rand: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), // must replay
 		clusters: map[string]*simCluster{}, pkgs: map[string]*simPackage{}, shownC: map[string]simCluster{}, shownP: map[string]simPackage{},
-		broken: map[int]bool{}, known: map[string]simKnown{}, refuses: map[string]bool{}, refused: map[string]simRefused{}, hcp: simOwner{version: 1, resourceVersion: 1},
+		broken: map[int]bool{}, known: map[string]simKnown{}, refuses: map[string]bool{}, refused: map[string]simRefused{}, hcp: simOwner{version: 1, resourceVersion: 1}, env: 1,
 	}
 	s.judge = observer{sim: s, ours: map[string]bool{}, taken: map[string]bool{}, tried: map[string]bool{}}
 	s.settings = Settings{Name: "addon", Generation: 1, MaxUnavailable: 1 + s.IntN(5)}
@@ -268,7 +278,7 @@ func (s *sim) finishedBut(except func(ns string) bool) bool {
 			continue
 		}
 		p := s.pkgs[ns]
-		if p == nil || p.version != s.hcp.version || !p.up() || !p.progressed {
+		if p == nil || p.version != s.hcp.version || p.env != s.env || p.wants != 0 || !p.up() || !p.progressed {
 			return false
 		}
 	}
@@ -297,6 +307,9 @@ func (s *sim) step(i int) {
 	if err == nil {
 		s.judge.passes(fleet)
 		s.judge.ends(fleet, plan)
+		if plan.Finished { // the controller remembers it, whatever its caches show
+			s.hcp.completed, s.shownHCP.completed = s.hcp.version, s.hcp.version
+		}
 	}
 	if s.dead || !s.calm && s.IntN(50) == 0 {
 		s.known, s.refused = map[string]simKnown{}, map[string]simRefused{}
@@ -330,7 +343,8 @@ func (s *sim) observe() Observed {
 		}
 	}
 	in.Settings.Generation = int64(s.shownHCP.version)
-	in.Settings.HasGood = s.shownHCP.good > 0
+	in.Settings.Completed = s.shownHCP.completed == s.shownHCP.version
+	in.Settings.HasGood = s.shownHCP.good > 0 && !in.Settings.Completed
 	for ns, c := range s.shownC {
 		if !c.matches {
 			continue
@@ -358,14 +372,20 @@ func (s *sim) observe() Observed {
 
 func (s *sim) view(ns string, p simPackage) Package {
 	fresh := p.observed == p.generation
-	return Package{
+	out := Package{
 		UID: p.uid, Namespace: ns, Held: p.held,
 		Current: p.version == s.shownHCP.version && !p.held, Good: p.version == s.shownHCP.good && !p.held,
 		Available: fresh && p.available, Progressed: fresh && p.progressed, Paused: fresh && p.held,
 		Unreported: !fresh && p.available,
 		Returned:   p.returnedFrom == s.shownHCP.version, AppliedAt: p.applied, SettledAt: p.settled,
-		Fresh: s.known[ns].uid == p.uid && s.known[ns].generation <= p.generation,
+		Fresh: s.known[ns].uid == p.uid && s.known[ns].writes <= p.writes,
 	}
+	if p.wants != 0 {
+		out.Environment = fmt.Sprint(p.wants)
+		out.Progressed = out.Progressed && !p.turn()
+		out.Current = out.Current && p.turn()
+	}
+	return out
 }
 
 func (s *sim) violated(format string, args ...any) {

@@ -17,6 +17,8 @@ import (
 //   - Nobody gets a template that an earlier group has not proven, but for a cluster that is new, or that the rollout itself has broken.
 //   - While fewer are down or being changed than may be, the current group goes on.
 //   - A template is one to return to only after somebody had it and was up, and while nobody has it a rollout is not said to have come to its end.
+//   - A template that the whole fleet was up with is taken from nobody, whatever happens later.
+//   - Another environment reaches Packages as another template does: in their turn, and counted.
 //   - Clusters that sleep hold nobody.
 type observer struct {
 	sim *sim
@@ -39,6 +41,8 @@ type sight struct {
 	there   bool
 	version int
 	held    bool
+	// outdated is its condition that it waits to be rendered for another environment.
+	outdated bool
 	// up is its condition, reported whether it is about its present generation, and resting whether it says that nothing goes on.
 	up, reported, resting bool
 }
@@ -60,7 +64,8 @@ func (o *observer) look() map[string]sight {
 		}
 		s := sight{group: groupOf(o.sim.settings, c.label), ready: c.ready, open: (c.ready || !c.closed) && !o.sim.refuses[ns]}
 		if p := o.sim.pkgs[ns]; p != nil {
-			s.there, s.version, s.held, s.up, s.reported, s.resting = true, p.version, p.held, p.available, p.observed == p.generation, p.progressed
+			s.there, s.version, s.held, s.up, s.resting = true, p.version, p.held, p.available, p.progressed
+			s.reported, s.outdated = p.observed == p.generation && !p.turn(), p.wants != 0
 		}
 		if !s.there || s.settled() {
 			delete(o.ours, ns)
@@ -106,6 +111,9 @@ func (o *observer) watch() {
 
 // writes is called before a change of the rollout lands on a Package that is there.
 func (o *observer) writes(ns string, version int, returned bool) {
+	if returned && o.sim.hcp.completed == o.sim.hcp.version {
+		o.sim.violated("%s returns from %d, which was completed: %s", ns, o.sim.hcp.version, o.sim)
+	}
 	fleet := o.look()
 	target, selected := fleet[ns]
 	if o.ours[ns] = true; !selected || o.sim.settings.MaxUnavailable == Unlimited {
@@ -133,7 +141,7 @@ func (o *observer) writes(ns string, version int, returned bool) {
 	}
 	rank := func(s sight) int { return slices.Index(o.groups(), s.group) }
 	for other, s := range fleet {
-		if rank(s) < rank(target) && !s.absent() && !(s.settled() && s.version == version) {
+		if rank(s) < rank(target) && !s.absent() && !(s.settled() && s.version == version && !s.outdated) {
 			o.sim.violated("%s in group %q gets %d, which %s in group %q has not proven: %s", ns, target.group, version, other, s.group, o.sim)
 		}
 	}
@@ -152,7 +160,7 @@ func (o *observer) passes(fleet map[string]sight) {
 	if s.MaxUnavailable != Unlimited && used >= s.MaxUnavailable {
 		return
 	}
-	done := func(x sight) bool { return x.settled() && x.version == o.sim.hcp.version && !x.held }
+	done := func(x sight) bool { return x.settled() && x.version == o.sim.hcp.version && !x.held && !x.outdated }
 	for _, group := range o.groups() {
 		waiting := ""
 		current := false

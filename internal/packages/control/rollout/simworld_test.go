@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -110,7 +111,7 @@ func (s *sim) Apply(_ context.Context, changes []Change) []error {
 			continue
 		}
 		if p := s.apply(c); p != nil && !failed {
-			s.known[c.Namespace] = simKnown{p.uid, p.generation}
+			s.known[c.Namespace] = simKnown{p.uid, p.writes}
 		}
 	}
 	return errs
@@ -128,22 +129,29 @@ func (s *sim) apply(c Change) *simPackage {
 	p, ok := s.pkgs[c.Namespace]
 	if !ok {
 		s.uids++
-		p = &simPackage{uid: types.UID(fmt.Sprint(s.uids)), version: version, generation: 1, applied: s.now, left: 1 + s.IntN(4)}
+		p = &simPackage{uid: types.UID(fmt.Sprint(s.uids)), version: version, generation: 1, applied: s.now, left: 1 + s.IntN(4), env: s.env}
 		s.pkgs[c.Namespace] = p
 		return p
 	}
-	if version == p.version && !p.held && (c.Version == LastGood) == (p.returnedFrom != 0) {
+	told, _ := strconv.Atoi(c.Environment) // 0: the annotation goes
+	same := version == p.version && !p.held && (c.Version == LastGood) == (p.returnedFrom != 0)
+	if same && told == p.told {
 		return p // nothing would change
 	}
 	if p.held && s.lag == 0 {
 		s.violated("a paused Package was changed: %s", c.Namespace)
 	}
 	s.judge.writes(c.Namespace, version, c.Version == LastGood)
+	p.told, p.applied = told, s.now
+	if p.writes++; same {
+		s.judge.watch()
+		return p
+	}
 	p.returnedFrom = 0
 	if c.Version == LastGood {
 		p.returnedFrom = s.shownHCP.version
 	}
-	p.version, p.generation, p.applied, p.left = version, p.generation+1, s.now, 1+s.IntN(4)
+	p.version, p.generation, p.left = version, p.generation+1, 1+s.IntN(4)
 	s.judge.watch()
 	return p
 }
@@ -184,7 +192,7 @@ func (s *sim) events() {
 	defer s.judge.watch()
 	for range s.IntN(3) {
 		s.judge.watch()
-		switch s.IntN(12) {
+		switch s.IntN(13) {
 		case 0:
 			s.join()
 		case 1:
@@ -232,6 +240,10 @@ func (s *sim) events() {
 				s.night(s.IntN(2) == 0)
 			} else {
 				s.any(func(ns string, c *simCluster) { s.sleep(ns, !c.asleep) })
+			}
+		case 12:
+			if s.IntN(4) == 0 {
+				s.env++
 			}
 		}
 	}
@@ -289,6 +301,7 @@ func (s *sim) template() {
 	}
 	s.broken[s.hcp.version] = !s.calm && s.IntN(4) == 0
 	s.hcp.resourceVersion++
+	s.hcp.completed = 0 // also what comes back has to show that it is good
 }
 
 // tick lets Packages get on.
@@ -296,14 +309,20 @@ func (s *sim) tick() {
 	s.now = s.now.Add(30 * time.Second)
 	for _, ns := range slices.Sorted(maps.Keys(s.pkgs)) {
 		p := s.pkgs[ns]
+		if !p.held && p.observed == p.generation {
+			if p.wants = 0; p.env != s.env {
+				p.wants = s.env
+			}
+		}
 		switch c := s.clusters[ns]; {
 		case c != nil && c.asleep:
 			// Nothing gets on there.
 		case p.left > 0:
 			p.left--
-			if p.observed != p.generation && p.left < 3 {
+			if (p.observed != p.generation || p.turn() && !p.held) && p.left < 3 {
 				// The revision before may be available until the new one begins.
 				p.observed, p.available, p.progressed = p.generation, p.available && s.IntN(2) == 0, false
+				p.env, p.wants = s.env, 0
 			}
 			if p.left == 0 && !(s.broken[p.version] && p.uid[len(p.uid)-1]%2 == 0) {
 				p.available = false // the new one takes over; a bad one of some packages never does
@@ -316,6 +335,8 @@ func (s *sim) tick() {
 			}
 			p.left, p.settled = -1, s.now
 			p.available, p.progressed = true, true
+		case p.turn() && !p.held:
+			p.left = 1 + s.IntN(3) // it hears of it
 		}
 	}
 }

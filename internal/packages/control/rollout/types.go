@@ -32,6 +32,8 @@ type Settings struct {
 	Options Options
 	// HasGood tells whether there is a version to return to.
 	HasGood bool
+	// Completed tells that the whole fleet had the template before and was up: there is none to return to, and a Package that fails now is held.
+	Completed bool
 }
 
 // Cluster is a hosted cluster that the selector matches.

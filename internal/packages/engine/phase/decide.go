@@ -2,7 +2,9 @@ package phase
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +23,10 @@ type facts struct {
 	newer bool
 	// ourPackage says that the object is part of the package operator's own package.
 	ourPackage bool
+	// unowned says that the object has no controller, and that no revision or phase of one is among its owners, however those are kept.
+	unowned bool
+	// leftover says that it is unowned, and that no newer revision is there to come back for it: its number is from an installation that is gone.
+	leftover bool
 }
 
 // ownPackage is the name of the package that the package operator itself is installed from. It takes its objects over from whatever
@@ -36,7 +42,16 @@ func (r Rules) factsOf(obj metav1.Object) (facts, error) {
 	if err != nil {
 		revision = 0
 	}
-	return facts{owners: owners, revision: revision, ourPackage: obj.GetLabels()[v1alpha1.PackageLabel] == ownPackage}, nil
+	// Who works on it from another cluster says so in the annotation, whatever our own strategy.
+	elsewhere, err := owner.Annotation{}.Read(obj)
+	unowned := err == nil && len(elsewhere) == 0 && owner.Controller(owners) == nil && !slices.ContainsFunc(owners, isRevision)
+	return facts{owners: owners, revision: revision, ourPackage: obj.GetLabels()[v1alpha1.PackageLabel] == ownPackage, unowned: unowned}, nil
+}
+
+// isRevision says whether an owner is a revision, or a phase of one.
+func isRevision(e owner.Entry) bool {
+	kind := strings.TrimPrefix(e.Kind, "Cluster")
+	return e.GroupKind().Group == v1alpha1.GroupVersion.Group && (kind == "ObjectSet" || kind == "ObjectSetPhase")
 }
 
 // verdict is what is to become of an object that is there.
@@ -64,7 +79,7 @@ func (r Rules) decide(o Owner, force bool, protect v1alpha1.CollisionProtection,
 		_, sibling = o.Siblings[controller.UID]
 	}
 	switch {
-	case f.revision > o.Revision && (sibling || f.newer || (r.LeaveToNewer && controller == nil)):
+	case f.revision > o.Revision && (sibling || f.newer || (r.LeaveToNewer && controller == nil && !f.leftover)):
 		return leave, ""
 	case sibling && f.revision == o.Revision && (r.RefuseOrphans || protect != v1alpha1.CollisionProtectionNone):
 		return collide, "revision collision"
@@ -76,6 +91,9 @@ func (r Rules) decide(o Owner, force bool, protect v1alpha1.CollisionProtection,
 		return adopt, ""
 	case protect == v1alpha1.CollisionProtectionIfNoController && controller == nil:
 		return adopt, ""
+	case f.leftover:
+		return collide, fmt.Sprintf("not owned by previous revision: nobody owns it, and annotation %s says that revision %d of an installation that is gone has written it; "+
+			"delete the object, or set its collision protection to %s to have it adopted", v1alpha1.RevisionAnnotation, f.revision, v1alpha1.CollisionProtectionIfNoController)
 	}
 	return collide, "not owned by previous revision"
 }

@@ -36,24 +36,28 @@ func TestDecide(t *testing.T) {
 		// local is for phases without a class, classed for the others.
 		local, classed verdict
 	}{
-		"When we control it it should be kept":                                                     {facts: facts{owners: []owner.Entry{set("us", true)}, revision: 9}, protect: prevent, local: keep, classed: keep},
-		"When a previous revision controls it it should be adopted":                                {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 1}, protect: prevent, local: adopt, classed: adopt},
-		"When a later revision controls it it should be left":                                      {facts: facts{owners: []owner.Entry{set("old", true), set("us", false)}, revision: 3}, protect: none, local: leave, classed: leave},
-		"When a revision has the same number it should collide":                                    {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 2}, protect: prevent, local: collide, classed: collide},
-		"When nobody controls it and we prevent it should collide":                                 {protect: prevent, local: collide, classed: collide},
-		"When nobody controls it and that is enough it should be adopted":                          {protect: free, local: adopt, classed: adopt},
-		"When nobody controls it and all is allowed it should be adopted":                          {protect: none, local: adopt, classed: adopt},
-		"When it was orphaned it should be adopted only without a class":                           {facts: facts{revision: 1}, protect: none, local: adopt, classed: collide},
-		"When somebody controls it and we prevent it should collide":                               {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, local: collide, classed: collide},
-		"When somebody controls it and none may it should collide":                                 {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: free, local: collide, classed: collide},
-		"When somebody controls it and all is allowed it should be adopted":                        {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: none, local: adopt, classed: adopt},
-		"When adoption is forced it should be adopted":                                             {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, force: true, local: adopt, classed: adopt},
-		"When it is of our own package it should be adopted":                                       {facts: facts{ourPackage: true}, protect: prevent, local: adopt, classed: adopt},
-		"When a newer revision that is not known yet controls it it should be left":                {facts: facts{owners: []owner.Entry{set("new", true)}, revision: 3, newer: true}, protect: none, local: leave, classed: leave},
-		"When a stranger with a higher number controls it it should collide":                       {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: prevent, local: collide, classed: collide},
-		"When a stranger with a higher number controls it and all is allowed it should be adopted": {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: none, local: adopt, classed: adopt},
-		"When nobody controls what a higher number wrote it should be left without a class":        {facts: facts{revision: 3}, protect: none, local: leave, classed: collide},
-		"When the protection is unknown it should prevent":                                         {protect: "Sometimes", local: collide, classed: collide},
+		"When we control it it should be kept":                                                                              {facts: facts{owners: []owner.Entry{set("us", true)}, revision: 9}, protect: prevent, local: keep, classed: keep},
+		"When a previous revision controls it it should be adopted":                                                         {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 1}, protect: prevent, local: adopt, classed: adopt},
+		"When a later revision controls it it should be left":                                                               {facts: facts{owners: []owner.Entry{set("old", true), set("us", false)}, revision: 3}, protect: none, local: leave, classed: leave},
+		"When a revision has the same number it should collide":                                                             {facts: facts{owners: []owner.Entry{set("old", true)}, revision: 2}, protect: prevent, local: collide, classed: collide},
+		"When nobody controls it and we prevent it should collide":                                                          {protect: prevent, local: collide, classed: collide},
+		"When nobody controls it and that is enough it should be adopted":                                                   {protect: free, local: adopt, classed: adopt},
+		"When nobody controls it and all is allowed it should be adopted":                                                   {protect: none, local: adopt, classed: adopt},
+		"When it was orphaned it should be adopted only without a class":                                                    {facts: facts{revision: 1}, protect: none, local: adopt, classed: collide},
+		"When somebody controls it and we prevent it should collide":                                                        {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, local: collide, classed: collide},
+		"When somebody controls it and none may it should collide":                                                          {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: free, local: collide, classed: collide},
+		"When somebody controls it and all is allowed it should be adopted":                                                 {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: none, local: adopt, classed: adopt},
+		"When adoption is forced it should be adopted":                                                                      {facts: facts{owners: []owner.Entry{set("x", true)}}, protect: prevent, force: true, local: adopt, classed: adopt},
+		"When it is of our own package it should be adopted":                                                                {facts: facts{ourPackage: true}, protect: prevent, local: adopt, classed: adopt},
+		"When a newer revision that is not known yet controls it it should be left":                                         {facts: facts{owners: []owner.Entry{set("new", true)}, revision: 3, newer: true}, protect: none, local: leave, classed: leave},
+		"When a stranger with a higher number controls it it should collide":                                                {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: prevent, local: collide, classed: collide},
+		"When a stranger with a higher number controls it and all is allowed it should be adopted":                          {facts: facts{owners: []owner.Entry{set("x", true)}, revision: 3}, protect: none, local: adopt, classed: adopt},
+		"When nobody controls what a higher number wrote it should be left without a class":                                 {facts: facts{revision: 3}, protect: none, local: leave, classed: collide},
+		"When an installation that is gone left it behind it should go by the protection, and collide":                      {facts: facts{revision: 3, unowned: true, leftover: true}, protect: prevent, local: collide, classed: collide},
+		"When an installation that is gone left it behind and no controller is enough it should be adopted without a class": {facts: facts{revision: 3, unowned: true, leftover: true}, protect: free, local: adopt, classed: collide},
+		"When an installation that is gone left it behind and all is allowed it should be adopted without a class":          {facts: facts{revision: 3, unowned: true, leftover: true}, protect: none, local: adopt, classed: collide},
+		"When a newer revision may come back for what nobody controls it should be left without a class":                    {facts: facts{revision: 3, unowned: true}, protect: free, local: leave, classed: collide},
+		"When the protection is unknown it should prevent":                                                                  {protect: "Sometimes", local: collide, classed: collide},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +75,7 @@ func TestDecide(t *testing.T) {
 			for i, uid := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"us", "old", "x", "y"}), rapid.ID[string]).Draw(rt, "owners") {
 				owners = append(owners, set(uid, i == 0 && rapid.Bool().Draw(rt, "controlled")))
 			}
-			f := facts{owners: owners, revision: int64(rapid.IntRange(0, 4).Draw(rt, "revision"))}
+			f := facts{owners: owners, revision: int64(rapid.IntRange(0, 4).Draw(rt, "revision")), leftover: len(owners) == 0 && rapid.Bool().Draw(rt, "leftover")}
 			rules := rapid.SampledFrom([]Rules{Unclassed(), SameCluster(), OtherCluster()}).Draw(rt, "rules")
 			v, _ := rules.decide(us(2, "old"), false, v1alpha1.CollisionProtectionPrevent, f)
 			c := owner.Controller(owners)
@@ -83,6 +87,40 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestUnowned(t *testing.T) {
+	entry := func(kind string, controller bool) owner.Entry {
+		return owner.Entry{APIVersion: "package-operator.run/v1alpha1", Kind: kind, Name: "x", UID: "x", Controller: controller}
+	}
+	configMap := owner.Entry{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
+	for name, tc := range map[string]struct {
+		owners []owner.Entry
+		// elsewhere are those that the annotation tells of.
+		elsewhere []owner.Entry
+		want      bool
+	}{
+		"When there are no owners it should be unowned":                             {want: true},
+		"When something that is no revision owns it, too, it should be":             {owners: []owner.Entry{configMap}, want: true},
+		"When a revision is still an owner it should not be":                        {owners: []owner.Entry{configMap, entry("ObjectSet", false)}},
+		"When a phase of a revision is still an owner it should not be":             {owners: []owner.Entry{entry("ObjectSetPhase", false)}},
+		"When a revision for the whole cluster is still an owner it should not be":  {owners: []owner.Entry{entry("ClusterObjectSet", false)}},
+		"When a phase of such a revision is still an owner it should not be":        {owners: []owner.Entry{entry("ClusterObjectSetPhase", false)}},
+		"When an ObjectTemplate controls it it should not be":                       {owners: []owner.Entry{entry("ObjectTemplate", true)}},
+		"When a revision of another cluster owns it it should not be":               {elsewhere: []owner.Entry{entry("ObjectSetPhase", true)}},
+		"When the annotation of another cluster names nobody any more it should be": {elsewhere: []owner.Entry{}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, obj := NewWithT(t), &unstructured.Unstructured{Object: map[string]any{}}
+			g.Expect(owner.References{}.Write(obj, tc.owners)).To(Succeed())
+			if tc.elsewhere != nil {
+				g.Expect(owner.Annotation{}.Write(obj, tc.elsewhere)).To(Succeed())
+			}
+			f, err := Unclassed().factsOf(obj)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(f.unowned).To(Equal(tc.want))
+		})
+	}
 }
 
 func TestAdopt(t *testing.T) {

@@ -40,6 +40,9 @@ type Owner struct {
 	// Newer says whether somebody who is not among Siblings is a newer revision, or an ObjectSetPhase of one; nil when nobody can be. It is asked when an object
 	// is looked at: one may have come since Siblings were read.
 	Newer func(ctx context.Context, controller owner.Entry) (bool, error)
+	// Superseded says whether there is a newer revision that may yet take objects; nil when that is not known. It is asked when a higher number has written an
+	// object that nobody owns: a newer revision may merely have lost it, and would take it back. It is safe for concurrent use.
+	Superseded func() (bool, error)
 }
 
 // Phase is a group of objects.

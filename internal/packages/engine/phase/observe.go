@@ -143,6 +143,13 @@ func (e *Engine) decide(ctx context.Context, o Owner, it *item) (verdict, error)
 			return collide, err
 		}
 	}
+	if f.unowned && e.Rules.LeaveToNewer && o.Superseded != nil && f.revision > o.Revision {
+		superseded, err := o.Superseded()
+		if err != nil {
+			return collide, err
+		}
+		f.leftover = !superseded
+	}
 	v, why := e.Rules.decide(o, e.ForceAdoption, it.spec.CollisionProtection, f)
 	it.collision = ""
 	if v == collide {

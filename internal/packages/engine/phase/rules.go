@@ -21,7 +21,8 @@ type Rules struct {
 	DefaultLabels map[string]string
 	// RefuseOrphans never adopts an object that has a revision but no controller: whoever had it wanted it to stay.
 	RefuseOrphans bool
-	// LeaveToNewer leaves an object with a higher revision alone also when nobody controls it, and asks Owner.Newer about a controller that is not known.
+	// LeaveToNewer leaves an object with a higher revision alone also when nobody controls it, unless it is left over from an installation that is gone, and asks
+	// Owner.Newer about a controller that is not known.
 	LeaveToNewer bool
 	// HoldOnCollision creates and adopts nothing while an object of the phase is refused.
 	HoldOnCollision bool

@@ -194,12 +194,13 @@ func (c *Consumer) subnets(ctx context.Context, ids []string) ([]string, error) 
 
 // remove deletes endpoint, group and records, and says so by nil.
 func (c *Consumer) remove(ctx context.Context, obj *hyperv1.AWSEndpointService, hcp *hyperv1.HostedControlPlane) error {
+	id := obj.Status.EndpointID // it is forgotten when the endpoint is gone, and tells whose the records are
 	e, err := c.endpoint(ctx, obj, hcp, false)
 	if err != nil {
 		return err
 	}
 	if e != nil {
-		id := aws.ToString(e.VpcEndpointId)
+		id = aws.ToString(e.VpcEndpointId)
 		if state(string(e.State)) != "deleting" {
 			if err := c.deleteEndpoint(ctx, id); err != nil {
 				return err
@@ -214,7 +215,7 @@ func (c *Consumer) remove(ctx context.Context, obj *hyperv1.AWSEndpointService, 
 	if err := c.removeGroup(ctx, obj, hcp); err != nil {
 		return err
 	}
-	return c.removeRecords(ctx, obj, hcp)
+	return c.removeRecords(ctx, obj, hcp, id)
 }
 
 // removeGroup deletes the security group. Rules go first, since two groups that name each other can't be deleted.

@@ -2,7 +2,9 @@ package privatelink
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,7 +18,7 @@ import (
 // recordTTL is how long a record may be remembered, in seconds.
 const recordTTL = 300
 
-// zone is the ID of the private zone of the hosted cluster; empty: there is none.
+// zone is the ID of the private zone of the hosted cluster; empty: there is none. The error wraps errUndecided when there are several that may be it.
 func (c *Consumer) zone(ctx context.Context, obj *hyperv1.AWSEndpointService, hcp *hyperv1.HostedControlPlane) (string, error) {
 	if shared := hcp.Spec.Platform.AWS.SharedVPC; shared != nil && shared.LocalZoneID != "" {
 		return shared.LocalZoneID, nil
@@ -24,22 +26,14 @@ func (c *Consumer) zone(ctx context.Context, obj *hyperv1.AWSEndpointService, hc
 	if obj.Status.DNSZoneID != "" {
 		return obj.Status.DNSZoneID, nil
 	}
-	in := &route53.ListHostedZonesInput{}
-	for range maxPages {
-		out, err := c.route53.ListHostedZones(ctx, in)
-		if err != nil {
-			return "", fault.Told("failed to list hosted zones", err)
-		}
-		for _, z := range out.HostedZones {
-			if aws.ToString(z.Name) == localZone(hcp) && z.Config != nil && z.Config.PrivateZone {
-				return strings.TrimPrefix(aws.ToString(z.Id), "/hostedzone/"), nil
-			}
-		}
-		if in.Marker = out.NextMarker; !out.IsTruncated {
-			break
-		}
+	ids, err := c.zonesNamed(ctx, localZone(hcp))
+	switch {
+	case err != nil || len(ids) == 0:
+		return "", err
+	case len(ids) == 1:
+		return ids[0], nil
 	}
-	return "", nil
+	return c.pick(ctx, ids, hcp)
 }
 
 // record is the one of a name, nil when there is none.
@@ -100,15 +94,28 @@ func (c *Consumer) change(ctx context.Context, zone string, action types.ChangeA
 	return err
 }
 
-// removeRecords deletes the names.
-func (c *Consumer) removeRecords(ctx context.Context, obj *hyperv1.AWSEndpointService, hcp *hyperv1.HostedControlPlane) error {
+// leadsHere tells whether a record leads to the endpoint of an AWSEndpointService, whose ID is given as far as it is known: an endpoint is called
+// ENDPOINT-….SERVICE.REGION.vpce.amazonaws.com. What leads elsewhere is another cluster's of the same name.
+func leadsHere(set *types.ResourceRecordSet, obj *hyperv1.AWSEndpointService, endpoint string) bool {
+	service := serviceID(obj.Status.EndpointServiceName)
+	return slices.ContainsFunc(set.ResourceRecords, func(r types.ResourceRecord) bool {
+		labels := strings.Split(strings.ToLower(aws.ToString(r.Value)), ".")
+		return service != "" && slices.Contains(labels, service) || endpoint != "" && strings.HasPrefix(labels[0]+"-", endpoint+"-")
+	})
+}
+
+// removeRecords deletes the names as far as they lead to the endpoint.
+func (c *Consumer) removeRecords(ctx context.Context, obj *hyperv1.AWSEndpointService, hcp *hyperv1.HostedControlPlane, endpoint string) error {
 	zone, err := c.zone(ctx, obj, hcp)
+	if errors.Is(err, errUndecided) {
+		return nil // the zone is noted with the first record: there is none of ours
+	}
 	if err != nil || zone == "" {
 		return err
 	}
 	for _, name := range records(hcp, obj.Name) {
 		set, err := c.record(ctx, zone, name)
-		if err == nil && set != nil {
+		if err == nil && set != nil && leadsHere(set, obj, endpoint) {
 			err = c.change(ctx, zone, types.ChangeActionDelete, set)
 		}
 		switch {

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -246,6 +247,7 @@ func TestGroup(t *testing.T) {
 func TestRemove(t *testing.T) {
 	const deleted = hyperv1.AWSDefaultSecurityGroupDeleted
 	for name, tc := range map[string]struct {
+		release string // 4.22.0 unless told
 		asked   bool
 		fail    map[string]string
 		trusted metav1.ConditionStatus
@@ -257,6 +259,7 @@ func TestRemove(t *testing.T) {
 		"When nobody asks for it the group should stay":                          {inside: metav1.ConditionTrue},
 		"When it is asked for the group should go":                               {asked: true, inside: metav1.ConditionTrue, gone: true, want: metav1.ConditionTrue},
 		"When the hosted cluster still has load balancers the group should stay": {asked: true, inside: metav1.ConditionFalse},
+		"When the release is one of Kubernetes the group should go at once":      {release: "1.36.3", asked: true, gone: true, want: metav1.ConditionTrue},
 		"When AWS does not take the tokens it should not be tried":               {asked: true, inside: metav1.ConditionTrue, trusted: metav1.ConditionFalse, fail: map[string]string{"DescribeVpcEndpoints": "AccessDenied"}},
 		"When something depends on it that should be told":                       {asked: true, inside: metav1.ConditionTrue, fail: map[string]string{"DeleteSecurityGroup": "DependencyViolation"}, want: metav1.ConditionFalse, says: "the text of DependencyViolation"},
 		"When it may not be deleted the deletion should go on":                   {asked: true, inside: metav1.ConditionTrue, fail: map[string]string{"DeleteSecurityGroup": "UnauthorizedOperation"}, want: metav1.ConditionFalse, says: "code: UnauthorizedOperation"},
@@ -279,6 +282,7 @@ func TestRemove(t *testing.T) {
 					conditions.Set(&hcp.Status.Conditions, time.Now(), conditions.New(what, status, "x", ""))
 				}
 			}
+			hcp.Status.ControlPlaneVersion.Desired.Version = cmp.Or(tc.release, "4.22.0")
 			g.Expect(w.c.Status().Update(t.Context(), hcp)).To(Succeed())
 			g.Expect(w.c.Delete(t.Context(), hcp)).To(Succeed())
 			w.aws.fail = tc.fail

@@ -52,7 +52,10 @@ func TestCompletedTemplate(t *testing.T) {
 		"find out what is different now"
 
 	t.Run("When a cluster wakes after its template was completed, and fails with it, it should be held, and its group stay as it is", func(t *testing.T) {
-		w := newWorld(t, returning, "a", "b", "x")
+		w := newWorld(t, func(p *packagesv1.HostedClusterPackage) {
+			returning(p)
+			p.Spec.Strategy.RollingUpgrade.MaxUnavailable = 3 // a return would take them all at once
+		}, "a", "b", "x")
 		clk := clocktesting.NewFakePassiveClock(time.Now())
 		r := w.reconciler(w.c)
 		r.Clock = clk

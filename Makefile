@@ -184,7 +184,7 @@ test-packages: kubernetes capi
 	@lists=$$(cd tools && go run ./goroutines ..); eval "$$lists"; { $(BESIDE); \
 	  CGO_ENABLED=1 go test -race -p 3 -vet=off -timeout 40m -skip "$$alone" $$meeting $(TEST_FLAGS) || code=1; \
 	  go test -p 2 -vet=off -timeout 40m -run "$$alone" $$suites $(TEST_FLAGS) >"$$logs/suites" 2>&1 & suites=$$!; \
-	  go test -p 2 -vet=off -timeout 40m $$others $(TEST_FLAGS) || code=1; \
+	  KUBE_CACHE_MUTATION_DETECTOR=true go test -p 2 -vet=off -timeout 40m $$others $(TEST_FLAGS) || code=1; \
 	  wait $$suites || code=1; \
 	  $(BESIDE_END); } | $(SLOWEST)
 

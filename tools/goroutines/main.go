@@ -50,9 +50,11 @@ var withoutDetector = map[string]string{
 	"internal/platform/azure/cloud": "one controller works in a manager, as others do in packages with the detector",
 
 	// These take longest with the detector, for their tests rather than for what they link. make test sets what turns client-go's detector on.
+	"internal/etcdrecovery":            inOneGoroutine,
 	"internal/hostedcluster":           inOneGoroutine,
 	"internal/hostedcluster/migration": inOneGoroutine,
 	"internal/hostedcontrolplane":      inOneGoroutine,
+	"internal/nodepool":                inOneGoroutine,
 }
 
 const inOneGoroutine = "an object is reconciled in one goroutine; what reconcilers share is the cache, where client-go's detector of changes looks"

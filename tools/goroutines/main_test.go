@@ -88,13 +88,13 @@ func TestRun(t *testing.T) {
 		}
 	})
 	t.Run("When goroutines meet in a package its tests should run with the detector", func(t *testing.T) {
-		for _, dir := range []string{"./internal/nodepool", "./internal/konnectivity", "./internal/kube/process", "./cmd/hcp-operators"} {
+		for _, dir := range []string{"./internal/packages/control/manager", "./internal/konnectivity", "./internal/kube/process", "./cmd/hcp-operators"} {
 			if !slices.Contains(lists["meeting"], dir) {
 				t.Errorf("%s is not among them", dir)
 			}
 		}
-		if !slices.Contains(lists["suites"], "./internal/nodepool") {
-			t.Error("the crash suites of internal/nodepool are not among the suites")
+		if !slices.Contains(lists["suites"], "./internal/packages/acceptance") {
+			t.Error("the crash suites of internal/packages/acceptance are not among the suites")
 		}
 		without := regexp.MustCompile(lists["alone"][0])
 		for name, want := range map[string]bool{"TestDeletion": false, "TestOperator": false, "TestDifferential": true, "TestMigrationCrash": true} {

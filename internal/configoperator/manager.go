@@ -113,7 +113,7 @@ func newManager(management, hosted *rest.Config, o Options) (manager.Manager, er
 		{o.enabled(nodetrust.Controller), func() error { return addNodeTrust(mgr, uncached, hostedAPI, o) }},
 		{true, func() error { return addInPlace(mgr, uncached, hostedAPI, o) }},
 		{o.enabled(nodecount.Controller) && o.CountNodes, func() error { return addNodeCount(mgr, uncached, hostedAPI, o) }},
-		{o.enabled(hcpstatus.Controller) && isPayload(o.Version), func() error { return addStatus(mgr, uncached, hostedAPI, o) }},
+		{o.enabled(hcpstatus.Controller) && release.IsPayload(o.Version), func() error { return addStatus(mgr, uncached, hostedAPI, o) }},
 		{o.enabled(kmshealth.Controller), func() error { return addKMSHealth(mgr, uncached, hosted, o) }},
 		{o.enabled(reencryption.Controller), func() error { return addReencryption(mgr, uncached, hostedAPI, o) }},
 	} {
@@ -310,7 +310,7 @@ func addNodes(mgr manager.Manager, hosted client.Client) error {
 // addNodeTrust adds the controller that has nodes trust new authorities. It goes by time, and by the annotations that ask for new ones.
 func addNodeTrust(mgr manager.Manager, management, hosted client.Client, o Options) error {
 	image := o.Images[images.APIProxy] // that of our programs on nodes
-	if isPayload(o.Version) {
+	if release.IsPayload(o.Version) {
 		image = o.Image
 	}
 	err := builder.ControllerManagedBy(mgr).

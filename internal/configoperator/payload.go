@@ -44,12 +44,6 @@ type Payload struct {
 	Infra client.Client
 }
 
-// isPayload says whether a version is that of an OpenShift payload. What is no version counts as one of Kubernetes, whose control planes may be without.
-func isPayload(version string) bool {
-	v, err := release.ParseVersion(version)
-	return err == nil && !v.Kubernetes()
-}
-
 // reconcilePayload makes one pass over a hosted cluster of an OpenShift payload.
 func (r *Reconciler) reconcilePayload(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
 	in, err := r.observePayload(ctx, hcp)
@@ -180,7 +174,7 @@ func randomBytes(n int) []byte {
 
 // payload is what the process knows of an OpenShift payload, nil for a release of Kubernetes.
 func (o Options) payload() (*Payload, error) {
-	if !isPayload(o.Version) {
+	if !release.IsPayload(o.Version) {
 		return nil, nil
 	}
 	overrides, err := rewrite.ParseOverrides(strings.TrimPrefix(o.RegistryOverrides, "="))

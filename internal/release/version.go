@@ -25,6 +25,18 @@ func ParseVersion(s string) (Version, error) {
 // Kubernetes tells that the version is one of a plain Kubernetes release.
 func (v Version) Kubernetes() bool { return v.v.Major() == 1 }
 
+// IsPayload tells that a version is one of an OpenShift payload, and IsKubernetes that it is one of a plain Kubernetes release. What is no version is neither.
+func IsPayload(version string) bool {
+	v, err := ParseVersion(version)
+	return err == nil && !v.Kubernetes()
+}
+
+// IsKubernetes is described at IsPayload.
+func IsKubernetes(version string) bool {
+	v, err := ParseVersion(version)
+	return err == nil && v.Kubernetes()
+}
+
 // String is the version without a leading v.
 func (v Version) String() string { return v.v.String() }
 

@@ -43,9 +43,12 @@ func (l *Login) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&l.RoleARN, "role-arn", l.RoleARN, "ARN of the role to assume, as created by create iam cli-role")
 }
 
+// OwnerFlag names the file with credentials of the account that has the VPC.
+const OwnerFlag = "vpc-owner-aws-creds"
+
 // AddOwnerFlag declares the flag of the account that has the VPC.
 func (l *Login) AddOwnerFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&l.OwnerFile, "vpc-owner-aws-creds", l.OwnerFile, "File with credentials of the account that owns the VPC, if it is another one")
+	fs.StringVar(&l.OwnerFile, OwnerFlag, l.OwnerFile, "File with credentials of the account that owns the VPC, if it is another one")
 }
 
 // Config makes the configuration of the cluster's account.
@@ -60,7 +63,7 @@ func (l Login) owner(ctx context.Context, agent, region string) (*aws.Config, er
 	}
 	cfg, err := session.Load(ctx, session.Options{Agent: agent, Region: region, CredentialsFile: l.OwnerFile})
 	if err != nil {
-		return nil, fmt.Errorf("--vpc-owner-aws-creds: %w", err)
+		return nil, fmt.Errorf("--%s: %w", OwnerFlag, err)
 	}
 	return &cfg, nil
 }

@@ -45,11 +45,8 @@ func (a *awsAccount) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.secret, "secret-creds", "", "Secret in the HostedCluster's namespace with aws_access_key_id, aws_secret_access_key and aws_session_token, and baseDomain; needs --role-arn")
 	a.login.AddFlags(fs)
 	a.login.AddOwnerFlag(fs)
-	fs.Lookup(ownerFlag).Usage += "; " + noOwner + " to leave what is in that account"
+	fs.Lookup(aws.OwnerFlag).Usage += "; " + noOwner + " to leave what is in that account"
 }
-
-// ownerFlag is the flag that Login.AddOwnerFlag declares.
-const ownerFlag = "vpc-owner-aws-creds"
 
 // run destroys the cluster, and then what it had in the account.
 func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) error {
@@ -112,16 +109,16 @@ func (a *awsAccount) checkOwner(o Options) error {
 		return nil
 	}
 	return fmt.Errorf("another account owns the VPC of HostedCluster %[1]s/%[2]s (spec.platform.aws.sharedVPC), and without its credentials network, private zones and roles "+
-		"there would stay: give --%[3]s FILE, or --%[3]s %[4]s to leave them; nothing was deleted", o.Namespace, o.Name, ownerFlag, noOwner)
+		"there would stay: give --%[3]s FILE, or --%[3]s %[4]s to leave them; nothing was deleted", o.Namespace, o.Name, aws.OwnerFlag, noOwner)
 }
 
 // ownerArgument is what another run needs for the account of the VPC's owner.
 func (a *awsAccount) ownerArgument() string {
 	switch {
 	case a.leaveOwner:
-		return " --" + ownerFlag + " " + noOwner
+		return " --" + aws.OwnerFlag + " " + noOwner
 	case a.login.OwnerFile != "":
-		return " --" + ownerFlag + " " + a.login.OwnerFile
+		return " --" + aws.OwnerFlag + " " + a.login.OwnerFile
 	}
 	return ""
 }

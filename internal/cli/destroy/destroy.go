@@ -144,8 +144,7 @@ func ofKubernetes(hc *hyperv1.HostedCluster) bool {
 	if v := hc.Status.Version; text == "" && v != nil {
 		text = v.Desired.Version
 	}
-	v, err := releases.ParseVersion(text)
-	return err == nil && v.Kubernetes()
+	return releases.IsKubernetes(text)
 }
 
 // prepare makes sure that the HostedCluster stays readable, and passes on what was asked for. An object that is being

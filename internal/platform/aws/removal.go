@@ -24,7 +24,8 @@ func Removing(hcp *hyperv1.HostedControlPlane, now time.Time) string {
 		return "" // AWS would refuse whatever is tried
 	}
 	inside, limit := removal.Of(hcp, now), removal.Limit
-	if ofPayload(hcp) {
+	// The config operator of a payload writes CloudResourcesDestroyed. A control plane whose release was never read has none.
+	if release.IsPayload(hcp.Status.ControlPlaneVersion.Desired.Version) {
 		if !inside.Over && !inside.Stuck() {
 			return hyperv1.CloudResourcesDestroyed
 		}
@@ -34,11 +35,4 @@ func Removing(hcp *hyperv1.HostedControlPlane, now time.Time) string {
 		return hyperv1.AWSDefaultSecurityGroupDeleted
 	}
 	return ""
-}
-
-// ofPayload tells that the release is an OpenShift payload, whose config operator writes CloudResourcesDestroyed. A control plane whose release was never read
-// has no config operator.
-func ofPayload(hcp *hyperv1.HostedControlPlane) bool {
-	v, err := release.ParseVersion(hcp.Status.ControlPlaneVersion.Desired.Version)
-	return err == nil && !v.Kubernetes()
 }

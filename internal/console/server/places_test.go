@@ -69,14 +69,37 @@ func (h *house) ask(ctx context.Context, who, path string) *httptest.ResponseRec
 	return rec
 }
 
-// askMany sends requests of somebody at once. Read what comes of them when all of the bubble wait.
-func (h *house) askMany(ctx context.Context, n int, who, path string) []*httptest.ResponseRecorder {
-	out := make([]*httptest.ResponseRecorder, n)
+// asked are requests that were sent at once, each with its answer as soon as there is one.
+type asked []atomic.Pointer[httptest.ResponseRecorder]
+
+// askMany sends requests of somebody at once.
+func (h *house) askMany(ctx context.Context, n int, who, path string) asked {
+	out := make(asked, n)
 	for i := range out {
-		go func() { out[i] = h.ask(ctx, who, path) }()
+		go func() { out[i].Store(h.ask(ctx, who, path)) }()
 	}
 	synctest.Wait()
 	return out
+}
+
+// answers are those that came.
+func (a asked) answers() (out []*httptest.ResponseRecorder) {
+	for i := range a {
+		if answer := a[i].Load(); answer != nil {
+			out = append(out, answer)
+		}
+	}
+	return out
+}
+
+// coded counts the answers with a code.
+func (a asked) coded(code int) (n int) {
+	for _, answer := range a.answers() {
+		if answer.Code == code {
+			n++
+		}
+	}
+	return n
 }
 
 // quick asks for something that the API server answers at once, and wants it at once.
@@ -84,15 +107,6 @@ func (h *house) quick(g *WithT) {
 	before := time.Now()
 	g.Expect(h.ask(context.Background(), "quick", "hc/a/b/yaml").Code).To(Equal(http.StatusNotFound))
 	g.Expect(time.Since(before)).To(BeZero())
-}
-
-func coded(answers []*httptest.ResponseRecorder, code int) (n int) {
-	for _, a := range answers {
-		if a != nil && a.Code == code {
-			n++
-		}
-	}
-	return n
 }
 
 func TestPlaces(t *testing.T) {
@@ -105,16 +119,14 @@ func TestPlaces(t *testing.T) {
 
 			time.Sleep(placeTime)
 			synctest.Wait()
-			g.Expect(coded(answers, http.StatusTooManyRequests)).To(Equal(maxDetails - maxDetailsOf))
-			for _, a := range answers {
-				if a != nil {
-					g.Expect(a.Header().Get("Retry-After")).To(Equal("1"))
-					g.Expect(a.Body.String()).To(ContainSubstring("close a tab"))
-				}
+			g.Expect(answers.coded(http.StatusTooManyRequests)).To(Equal(maxDetails - maxDetailsOf))
+			for _, a := range answers.answers() {
+				g.Expect(a.Header().Get("Retry-After")).To(Equal("1"))
+				g.Expect(a.Body.String()).To(ContainSubstring("close a tab"))
 			}
 			time.Sleep(detailTime)
 			synctest.Wait()
-			g.Expect(coded(answers, http.StatusGatewayTimeout)).To(Equal(maxDetailsOf))
+			g.Expect(answers.coded(http.StatusGatewayTimeout)).To(Equal(maxDetailsOf))
 			h.empty(g)
 		})
 	})
@@ -175,9 +187,9 @@ func TestSweepOfMany(t *testing.T) {
 			g, h := NewWithT(t), newHouse()
 			h.askMany(t.Context(), 1, "slow", "certificates")
 			answers := h.askMany(t.Context(), maxDetails, "slow", "certificates")
-			g.Expect(coded(answers, http.StatusOK)).To(Equal(maxDetails))
+			g.Expect(answers.coded(http.StatusOK)).To(Equal(maxDetails))
 			var told sweepAnswer
-			g.Expect(json.Unmarshal(answers[0].Body.Bytes(), &told)).To(Succeed())
+			g.Expect(json.Unmarshal(answers.answers()[0].Body.Bytes(), &told)).To(Succeed())
 			g.Expect(told.Left).To(Equal(1), "or the page would take it for complete")
 			g.Expect(told.Checked).To(BeZero())
 			g.Expect(h.asked.Load()).To(BeEquivalentTo(1), "one looks at a time")

@@ -57,6 +57,7 @@ type figures struct {
 	calls, failures int
 	lastSuccess     time.Time
 	silence         time.Duration // longest time between two successes
+	failed          []time.Time   // when those that failed began
 }
 
 // startCaller starts one that goes on with the kubeconfig as it is now.
@@ -110,16 +111,17 @@ func (c *caller) loop(ctx context.Context, kind string, call func(ctx context.Co
 				return
 			case <-ticker.C:
 			}
+			began := time.Now()
 			err := call(ctx, n)
 			if ctx.Err() != nil {
 				return
 			}
-			c.note(f, kind, err)
+			c.note(f, kind, began, err)
 		}
 	})
 }
 
-func (c *caller) note(f *figures, kind string, err error) {
+func (c *caller) note(f *figures, kind string, began time.Time, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -130,6 +132,7 @@ func (c *caller) note(f *figures, kind string, err error) {
 		return
 	}
 	f.failures++
+	f.failed = append(f.failed, began)
 	const enough = 10
 	if len(c.samples) < enough {
 		c.samples = append(c.samples, fmt.Sprintf("%s %s: %v", now.Format(time.TimeOnly), kind, err))
@@ -173,6 +176,27 @@ func (c *caller) expectNone(t *testing.T, during string) {
 			t.Errorf("%s: %d of %d %s calls failed, and none may", during, f.failures, f.calls, kind)
 		}
 	}
+}
+
+// expectNoneBut is expectNone, but for writes that reached etcd while it had no leader. Those are told.
+func (c *caller) expectNoneBut(t *testing.T, during string, h *handovers) {
+	t.Helper()
+	c.stop()
+	f, lost := c.kinds["write"], 0
+	for _, began := range f.failed {
+		if h.during(began) {
+			lost++
+			t.Logf("%s: the write of %s reached etcd when it had no leader, and failed", during, began.UTC().Format("15:04:05.000"))
+		}
+	}
+	if lost == 0 || lost < f.failures {
+		c.expectNone(t, during)
+		return
+	}
+	// It has waited for its own limit, which is the longest silence that is allowed. More than that has other failures.
+	delete(c.kinds, "write")
+	t.Logf("%s: write calls: %d, failed for want of a leader: %d, and no other", during, f.calls, lost)
+	c.expectNone(t, during)
 }
 
 // awaitRollouts waits until every component of a control plane runs what is wanted.

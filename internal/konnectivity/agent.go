@@ -47,7 +47,7 @@ type Agent struct {
 	credentials *credentials
 
 	mu      sync.Mutex
-	servers map[string]bool // connected, by id
+	servers map[string]bool // connected, by id; true: and not about to end
 	want    int             // how many servers there are, as the last one said
 	changed chan struct{}   // a server left
 }
@@ -68,7 +68,12 @@ func NewAgent(o AgentOptions) (*Agent, error) {
 func (a *Agent) Connected() (have, want int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.servers), a.want
+	for _, stays := range a.servers {
+		if stays {
+			have++
+		}
+	}
+	return have, a.want
 }
 
 // errDuplicate is the answer of a server that the agent is connected to already.
@@ -148,7 +153,7 @@ func (a *Agent) join(ctx context.Context) (func(), error) {
 	_ = conn.SetDeadline(time.Time{})
 	a.Log.Info("connected", "server", id, "address", conn.RemoteAddr().String(), "servers", count)
 	return func() {
-		a.serve(ctx, readFirst{plain{conn}, reader})
+		a.serve(ctx, id, readFirst{plain{conn}, reader})
 		_ = conn.Close()
 		a.leave(id)
 		if ctx.Err() == nil {
@@ -197,17 +202,29 @@ func (a *Agent) enter(id string, count int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.want = count
-	if a.servers[id] {
+	if _, known := a.servers[id]; known {
 		return errDuplicate
 	}
 	a.servers[id] = true
 	return nil
 }
 
+// retire takes a server for one less of those that there are, although it goes on until it ends: another has come in its place.
+func (a *Agent) retire(id string) {
+	a.mu.Lock()
+	a.servers[id] = false
+	a.mu.Unlock()
+	a.lookAgain()
+}
+
 func (a *Agent) leave(id string) {
 	a.mu.Lock()
 	delete(a.servers, id)
 	a.mu.Unlock()
+	a.lookAgain()
+}
+
+func (a *Agent) lookAgain() {
 	select {
 	case a.changed <- struct{}{}:
 	default:
@@ -216,8 +233,16 @@ func (a *Agent) leave(id string) {
 
 // serve answers CONNECT requests of a server until the connection ends. When ctx ends the server is told to ask others, and
 // tunnels get a few seconds.
-func (a *Agent) serve(ctx context.Context, conn net.Conn) {
-	h1 := &http.Server{Handler: http.HandlerFunc(a.connect), MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)}
+func (a *Agent) serve(ctx context.Context, id string, conn net.Conn) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete && r.URL.Path == joinPath {
+			a.Log.Info("the server is about to end", "server", id)
+			a.retire(id)
+			return
+		}
+		a.connect(w, r)
+	}
+	h1 := &http.Server{Handler: http.HandlerFunc(handler), MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)}
 	h2 := &http2.Server{
 		MaxConcurrentStreams: maxStreams, MaxUploadBufferPerStream: streamWindow, MaxUploadBufferPerConnection: connectionWindow,
 		ReadIdleTimeout: a.KeepAlive, PingTimeout: pingTimeout, WriteByteTimeout: writeTimeout,

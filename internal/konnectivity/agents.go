@@ -11,9 +11,10 @@ import (
 )
 
 // How long a request waits for an agent when none can serve it, and when that is worth it: while agents are still finding a server
-// that has just started, and while one is being replaced. At other times there is no worker, and waiting would only hold up callers.
+// that has just started or is asked for the first time, and while one is being replaced. At other times there is no worker, and waiting would only hold up
+// callers. A webhook is waited for ten seconds by default.
 const (
-	agentWait    = 5 * time.Second
+	agentWait    = 8 * time.Second
 	hopeAtStart  = 30 * time.Second
 	hopeAtLeave  = 15 * time.Second
 	agentRecheck = 250 * time.Millisecond // an agent that was full may have room again
@@ -35,10 +36,12 @@ type agents struct {
 	checking map[*session]bool
 	// joined is closed when an agent joins, and then made anew.
 	joined chan struct{}
-	// hope is until when an agent is likely to join.
-	hope time.Time
-	wait time.Duration // for an agent, at most
-	now  func() time.Time
+	// hope is until when an agent is likely to join. known is whether that has anything to go by: an agent, or somebody who asked for one. Agents look for
+	// a server that comes in another's place when that one begins to end, which may be long after this one has started.
+	hope  time.Time
+	known bool
+	wait  time.Duration // for an agent, at most
+	now   func() time.Time
 }
 
 func newAgents(limit int, now func() time.Time) *agents {
@@ -57,7 +60,7 @@ func (a *agents) add(s *session) (evicted *session) {
 		}
 		a.list = slices.Delete(a.list, slices.Index(a.list, evicted), slices.Index(a.list, evicted)+1)
 	}
-	a.list = append(a.list, s)
+	a.list, a.known = append(a.list, s), true
 	close(a.joined)
 	a.joined = make(chan struct{})
 	return evicted
@@ -113,12 +116,26 @@ func (a *agents) count() int {
 }
 
 func (a *agents) closeAll() {
-	a.mu.Lock()
-	list := append([]*session(nil), a.list...)
-	a.mu.Unlock()
-	for _, s := range list {
+	for _, s := range a.all() {
 		s.closed()
 	}
+}
+
+// farewell tells all agents at once that this server is about to end, and waits until they have heard it, for a bounded time.
+func (a *agents) farewell(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+	defer cancel()
+	var told sync.WaitGroup
+	for _, s := range a.all() {
+		told.Go(func() { s.farewell(ctx) })
+	}
+	told.Wait()
+}
+
+func (a *agents) all() []*session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.list)
 }
 
 // candidates are up to maxAttempts sessions for a host in the order in which they are tried: the one that is on the host, then others; within each those
@@ -239,6 +256,9 @@ func (a *agents) next() <-chan struct{} {
 func (a *agents) hopeful() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.known {
+		a.known, a.hope = true, a.now().Add(hopeAtStart)
+	}
 	return a.hope
 }
 

@@ -45,6 +45,9 @@ func ServerCommand() *cobra.Command {
 			if o.Count < 1 || o.Count > maxServers {
 				return fmt.Errorf("--server-count is %d: it must be from 1 to %d", o.Count, maxServers)
 			}
+			if o.ShutdownDelay < 0 || o.DrainTimeout < 0 {
+				return errors.New("--shutdown-delay and --drain-timeout can't be negative")
+			}
 			var err error
 			if o.Protocol, err = ParseProtocol(minVersion, suites); err != nil {
 				return err
@@ -81,6 +84,8 @@ func ServerCommand() *cobra.Command {
 	f.IntVar(&o.MaxAgents, "max-agents", DefaultMaxAgents, "agents that may be connected at a time")
 	f.IntVar(&o.MaxTunnels, "max-tunnels", DefaultMaxTunnels, "tunnels that may be open at a time")
 	f.DurationVar(&o.KeepAlive, "keepalive-time", 30*time.Second, "silence of an agent after which it is asked for a sign of life")
+	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 0, "how long new tunnels are made after the server was told to end")
+	f.DurationVar(&o.DrainTimeout, "drain-timeout", drainTimeout, "how long tunnels that exist may go on after that")
 	f.DurationVar(&frontKeepAlive, "frontend-keepalive-time", 30*time.Second, "known to the stock server; TCP does this here")
 	addCommon(f, &minVersion, &suites)
 	for _, name := range []string{"server-cert", "server-key", "server-ca-cert", "cluster-cert", "cluster-key", "cluster-ca-cert"} {

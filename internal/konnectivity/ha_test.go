@@ -81,6 +81,62 @@ func TestSeveralServers(t *testing.T) {
 	g.Expect(connected()).To(BeNumerically(">=", 2))
 }
 
+// A kube-apiserver that ends serves on for a while, and so does the server beside it. The one in its place has been there since before that.
+func TestServerThatEndsSlowly(t *testing.T) {
+	const long = 5 * time.Minute // longer than the test takes
+	w := newWorld(t)
+	var servers []*running
+	var backends []func() string
+	for i := range 3 {
+		s := w.server(func(o *ServerOptions) { o.ID, o.Count, o.DrainTimeout = fmt.Sprintf("server-%d", i), 3, long })
+		servers, backends = append(servers, s), append(backends, fixed(s.back))
+	}
+	var first atomic.Value
+	first.Store(servers[0].back)
+	backends[0] = func() string { return first.Load().(string) }
+	agent, _ := w.agent(balancer(t, backends...))
+	connected := func() int { have, _ := agent.Connected(); return have }
+	g := NewWithT(t)
+	g.Eventually(connected).Should(Equal(3))
+	successor := w.server(func(o *ServerOptions) { o.ID, o.Count, o.DrainTimeout = "successor", 3, long })
+	first.Store(successor.back)
+	conn := w.mustDial(servers[0].front, echo(t))
+	servers[0].stop()
+
+	t.Run("When a server begins to end the agent should find the one in its place", func(t *testing.T) {
+		NewWithT(t).Eventually(successor.agents.count).Should(Equal(1))
+	})
+	t.Run("When a server ends its tunnels should go on meanwhile", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(servers[0].done).NotTo(BeClosed())
+		_, err := conn.Write([]byte("still here"))
+		g.Expect(err).NotTo(HaveOccurred())
+		got := make([]byte, 10)
+		_, err = io.ReadFull(conn, got)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(got)).To(Equal("still here"))
+	})
+	t.Run("When its tunnels have ended it should end", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(conn.Close()).To(Succeed())
+		g.Eventually(servers[0].done).Should(BeClosed())
+		g.Expect(connected()).To(Equal(3), "it was counted no more")
+	})
+}
+
+func TestHope(t *testing.T) {
+	t.Run("When a server is asked for the first time long after its start it should wait for an agent, and not each time", func(t *testing.T) {
+		g := NewWithT(t)
+		now := time.Now()
+		a := newAgents(1, func() time.Time { return now })
+		now = now.Add(time.Hour)
+		g.Expect(a.hopeful()).To(Equal(now.Add(hopeAtStart)))
+		first := now
+		now = now.Add(time.Hour)
+		g.Expect(a.hopeful()).To(Equal(first.Add(hopeAtStart)))
+	})
+}
+
 func TestReconnect(t *testing.T) {
 	t.Run("When the server restarts at the same address the agent should come back by itself", func(t *testing.T) {
 		w := newWorld(t)

@@ -2,6 +2,7 @@ package konnectivity
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,8 +35,13 @@ type ServerOptions struct {
 	KeepAlive time.Duration
 	// MaxAgents and MaxTunnels bound what is held at a time. A tunnel costs up to two windows of 256 KiB.
 	MaxAgents, MaxTunnels int
-	Log                   *slog.Logger
-	Now                   func() time.Time
+	// HalfClosed is how long a tunnel is kept at least whose client has ended, while nothing moves; 0: HalfClosed.
+	HalfClosed time.Duration
+	// Once the server was told to stop it makes new tunnels for ShutdownDelay, until nobody is sent to it, and keeps those that exist for DrainTimeout more;
+	// 0: five seconds.
+	ShutdownDelay, DrainTimeout time.Duration
+	Log                         *slog.Logger
+	Now                         func() time.Time
 }
 
 // Defaults of ServerOptions.
@@ -44,8 +50,10 @@ const (
 	DefaultMaxTunnels = 4000
 	// maxHandshakes bounds connections whose client isn't known yet.
 	maxHandshakes = 256
-	// drainTimeout is how long tunnels may go on after the server was told to stop.
+	// drainTimeout is how long tunnels may go on after an agent was told to stop, and a server by default.
 	drainTimeout = 5 * time.Second
+	// farewellTimeout bounds how long it takes to tell agents that a server is about to end.
+	farewellTimeout = 5 * time.Second
 )
 
 // Server joins kube-apiserver's CONNECT requests with agents.
@@ -74,6 +82,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, drainTimeout)
 	return &Server{
 		ServerOptions: o,
 		agents:        newAgents(o.MaxAgents, o.Now), transport: transport, tunnels: make(chan struct{}, o.MaxTunnels),
@@ -81,7 +90,8 @@ func NewServer(o ServerOptions) (*Server, error) {
 	}, nil
 }
 
-// Serve answers on both listeners until ctx ends; then no new tunnels are made and those that exist get a few seconds.
+// Serve answers on both listeners until ctx ends. Then agents are told to look for the server that comes in its place, which they wouldn't before this one is
+// gone: they have met as many as there are. See ShutdownDelay and DrainTimeout for what follows.
 func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 	frontServer := s.httpServer("front", http.HandlerFunc(s.connect))
 	agentServer := s.httpServer("agents", http.HandlerFunc(s.join))
@@ -93,6 +103,12 @@ func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+		s.ready.Store(false)
+		s.agents.farewell(context.WithoutCancel(ctx))
+		select {
+		case err = <-failed:
+		case <-time.After(s.ShutdownDelay):
+		}
 	}
 	s.ready.Store(false)
 	_ = frontServer.Close() // hijacked connections, which tunnels are, go on
@@ -101,7 +117,7 @@ func (s *Server) Serve(ctx context.Context, front, agents net.Listener) error {
 	go func() { s.open.Wait(); close(drained) }()
 	select {
 	case <-drained:
-	case <-time.After(drainTimeout):
+	case <-time.After(s.DrainTimeout):
 	}
 	s.agents.closeAll()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -187,22 +203,30 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	if _, err := conn.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		return
 	}
-	join(conn, buffered, t)
+	join(conn, buffered, t, cmp.Or(s.HalfClosed, HalfClosed))
 }
 
 // join copies both ways until both have ended, or one has failed. When the client has sent everything the target is told; when
-// the target has, the client can only be told by closing, as TLS connections of kube-apiserver have no other end.
-func join(client net.Conn, fromClient *bufio.Reader, t *tunnel) {
-	done := make(chan struct{})
+// the target has, the client can only be told by closing, as TLS connections of kube-apiserver have no other end. A target that
+// does nothing more once the client has gone is not waited for: users of the hosted cluster say what it does, and tunnels are counted.
+func join(client net.Conn, fromClient *bufio.Reader, t *tunnel, halfClosed time.Duration) {
+	lull, over, done := &Lull{}, make(chan struct{}), make(chan struct{})
+	defer close(over)
+	go lull.Watch(client, halfClosed, over, func() {
+		_ = t.Close()
+		_ = client.Close()
+	})
+	moved := func() error { lull.Moved(); return nil }
 	go func() {
 		defer close(done)
-		if err := copyAll(t, fromClient, nil); err != nil {
+		if err := copyAll(t, fromClient, moved); err != nil {
 			_ = t.Close()
 			return
 		}
 		_ = t.CloseWrite()
+		lull.Ended()
 	}()
-	_ = copyAll(client, t, nil)
+	_ = copyAll(client, t, moved)
 	_ = client.Close()
 	_ = t.Close()
 	<-done
@@ -225,6 +249,10 @@ func takeOver(w http.ResponseWriter) (net.Conn, *bufio.Reader, error) {
 func (s *Server) join(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || r.URL.Path != joinPath || r.Header.Get("Upgrade") != joinProtocol {
 		http.Error(w, "this port is for agents", http.StatusNotFound)
+		return
+	}
+	if !s.ready.Load() {
+		http.Error(w, "this server is about to end", http.StatusServiceUnavailable)
 		return
 	}
 	id := r.Header.Get(agentIDHeader)

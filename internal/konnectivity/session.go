@@ -134,6 +134,14 @@ func (s *session) open(ctx context.Context, to target) (*tunnel, *dialError) {
 	return &tunnel{read: resp.Body, write: writer, cancel: cancel}, nil
 }
 
+// farewell tells the agent that this server is about to end. One of before doesn't know the request and refuses it, which changes nothing.
+func (s *session) farewell(ctx context.Context) {
+	req := (&http.Request{Method: http.MethodDelete, URL: &url.URL{Scheme: "https", Host: "agent", Path: joinPath}, Host: "agent", Header: http.Header{}}).WithContext(ctx)
+	if resp, err := s.conn.RoundTrip(req); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
 // check ends the session when the agent doesn't answer a ping.
 func (s *session) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)

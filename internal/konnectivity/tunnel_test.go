@@ -1,6 +1,7 @@
 package konnectivity
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -13,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,6 +123,86 @@ func TestTunnel(t *testing.T) {
 		g.Expect(string(got)).To(Equal("bye"))
 	})
 }
+
+// TestHalfClosed is about targets that don't end when their client has.
+func TestHalfClosed(t *testing.T) {
+	quick := func(o *ServerOptions) { o.HalfClosed = 50 * time.Millisecond }
+	t.Run("When the client has closed it should not wait for a target that never does", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(quick)
+		w.agent(s.back)
+		speak, closed := make(chan struct{}), make(chan struct{})
+		conn := w.mustDial(s.front, serveTCP(t, func(c net.Conn) {
+			defer close(closed)
+			<-speak
+			for err := error(nil); err == nil; {
+				_, err = c.Write([]byte{0}) // fails once the agent has closed its end
+			}
+		}))
+		_ = conn.Close()
+		g.Eventually(func() int { return len(s.tunnels) }).Should(BeZero())
+		close(speak)
+		g.Eventually(closed).Should(BeClosed())
+	})
+	t.Run("When the client has said all it should carry an answer that takes its time", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(func(o *ServerOptions) { o.HalfClosed = time.Second })
+		w.agent(s.back)
+		const parts = 50
+		conn := w.mustDial(s.front, serveTCP(t, func(c net.Conn) {
+			_, _ = io.Copy(io.Discard, c)
+			for range parts {
+				_, _ = c.Write([]byte("part "))
+				time.Sleep(50 * time.Millisecond) // all parts together take more than twice the bound
+			}
+		}))
+		g.Expect(conn.(readFirst).Conn.(interface{ CloseWrite() error }).CloseWrite()).To(Succeed())
+		got, err := io.ReadAll(conn)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(got)).To(Equal(strings.Repeat("part ", parts)))
+	})
+	t.Run("When both sides are silent for long it should stay", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		s := w.server(func(o *ServerOptions) { o.HalfClosed = time.Millisecond })
+		w.agent(s.back)
+		conn := w.mustDial(s.front, echo(t))
+		g.Consistently(func() int { return len(s.tunnels) }).WithTimeout(200 * time.Millisecond).Should(Equal(1))
+		_, err := conn.Write([]byte("x"))
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = io.ReadFull(conn, make([]byte, 1))
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	t.Run("When the client has closed while the target takes nothing it should not wait for it", func(t *testing.T) {
+		g := NewWithT(t)
+		l := listen(t)
+		defer l.Close()
+		client, err := net.Dial("tcp", l.Addr().String())
+		g.Expect(err).NotTo(HaveOccurred())
+		ours, err := l.Accept()
+		g.Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithCancel(t.Context())
+		_, write := io.Pipe() // nobody reads from it
+		_, err = client.Write([]byte("a request, of which the target reads nothing"))
+		g.Expect(err).NotTo(HaveOccurred())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			join(ours, bufio.NewReader(ours), &tunnel{read: untilDone{ctx}, write: write, cancel: cancel}, 20*time.Millisecond)
+		}()
+		g.Consistently(done).WithTimeout(200*time.Millisecond).ShouldNot(BeClosed(), "the client is there")
+		_ = client.Close()
+		g.Eventually(done).Should(BeClosed())
+	})
+}
+
+// untilDone says nothing until a context ends.
+type untilDone struct{ context.Context }
+
+func (u untilDone) Read([]byte) (int, error) { <-u.Done(); return 0, u.Err() }
+func (u untilDone) Close() error             { return nil }
 
 func TestRefusals(t *testing.T) {
 	g := NewWithT(t)
@@ -252,14 +334,14 @@ func TestWaitingRequests(t *testing.T) {
 func beForgiving(s *running, patience time.Duration) {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
-	s.agents.wait, s.agents.hope = patience, time.Now().Add(patience)
+	s.agents.wait, s.agents.hope, s.agents.known = patience, time.Now().Add(patience), true
 }
 
 // expectNobody makes a server refuse at once when it has no agent.
 func expectNobody(s *running) {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
-	s.agents.hope = time.Time{}
+	s.agents.hope, s.agents.known = time.Time{}, true
 }
 
 func TestWaitForAgent(t *testing.T) {

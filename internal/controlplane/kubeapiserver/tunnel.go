@@ -87,10 +87,9 @@ func addTunnel(ctx component.WorkloadContext, d *appsv1.Deployment) {
 }
 
 func tunnelServer(ctx component.WorkloadContext) corev1.Container {
-	servers, sleep := 1, int64(5)
+	servers := 1
 	if ctx.HighlyAvailable() {
-		// As many as kube-apiservers. kube-apiserver goes on for its shutdown delay and needs the tunnel as long.
-		servers, sleep = 3, 70
+		servers = 3 // as many as kube-apiservers
 	}
 	tls := settings.TLSOf(ctx.HCP)
 	args := []string{
@@ -114,6 +113,16 @@ func tunnelServer(ctx component.WorkloadContext) corev1.Container {
 	if override := strings.TrimSpace(ctx.HCP.Annotations[hyperv1.KonnectivityServerImageAnnotation]); override != "" {
 		image = override
 	}
+	// kube-apiserver goes on for its shutdown delay, and so do tunnels that it has.
+	sleep := int64(5)
+	switch {
+	case ctx.HighlyAvailable() && ownTunnel(ctx.HCP):
+		// Agents have met as many servers as there are, and look for the one in its place when this one tells them that it ends: at once, not when it is gone.
+		sleep = 0
+		args = append(args, "--shutdown-delay=5s", "--drain-timeout=65s")
+	case ctx.HighlyAvailable():
+		sleep = 70
+	}
 	return corev1.Container{
 		Name: tunnelContainer, Image: image,
 		Command: []string{"/usr/bin/proxy-server"}, Args: args,
@@ -122,8 +131,7 @@ func tunnelServer(ctx component.WorkloadContext) corev1.Container {
 			{Name: "agents", ContainerPort: endpoints.KonnectivityPort, Protocol: corev1.ProtocolTCP},
 			{Name: "tunnel-health", ContainerPort: tunnelHealthPort, Protocol: corev1.ProtocolTCP},
 		},
-		// The kubelet sleeps by itself: the image has no shell.
-		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: sleep}}},
+		Lifecycle: preStop(sleep),
 		LivenessProbe: &corev1.Probe{
 			ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(tunnelHealthPort), Scheme: corev1.URISchemeHTTP}},
 			InitialDelaySeconds: 120, PeriodSeconds: 60, TimeoutSeconds: 30, FailureThreshold: 3,
@@ -132,4 +140,22 @@ func tunnelServer(ctx component.WorkloadContext) corev1.Container {
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
 		}},
 	}
+}
+
+// ownTunnel tells that the server is ours. The stock one, which annotations can name, doesn't know our flags and ends with its first signal.
+func ownTunnel(hcp *hyperv1.HostedControlPlane) bool {
+	for pair := range strings.SplitSeq(hcp.Annotations[hyperv1.ImageOverridesAnnotation], ",") {
+		if tag, _, _ := strings.Cut(pair, "="); strings.TrimSpace(tag) == tunnelImage {
+			return false
+		}
+	}
+	return strings.TrimSpace(hcp.Annotations[hyperv1.KonnectivityServerImageAnnotation]) == ""
+}
+
+// preStop has a container sleep before it is told to end. The kubelet does it: images have no shell.
+func preStop(seconds int64) *corev1.Lifecycle {
+	if seconds == 0 {
+		return nil
+	}
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: seconds}}}
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -26,13 +29,15 @@ const (
 	// unmissedTimeout is what a request may take: as long as the longest silence that is allowed, so that a busy machine makes none fail, and less than a
 	// client would wait that is told to come back in five seconds.
 	unmissedTimeout = longestSilence
+	// logsTimeout is what reading logs may take: an API server that has just started waits until its tunnel has an agent.
+	logsTimeout = 20 * time.Second
 	// rereadEvery is how often a client looks whether its kubeconfig is another one.
 	rereadEvery = time.Second
 )
 
-// TestAuthoritiesUnmissed replaces every authority of a highly available hosted cluster under the eyes of three clients, of whose requests none may
+// TestAuthoritiesUnmissed replaces every authority of a highly available hosted cluster under the eyes of four clients, of whose requests none may
 // fail, but for writes that reach etcd while it has no leader (see handovers). One client reads its kubeconfig again all the time, one keeps that which
-// trusts both authorities, and one is a pod of the hosted cluster. The test makes the cluster itself, in "hypershift local up --state-dir /tmp/hcp-e2e
+// trusts both authorities, one reads logs through the tunnel, and one is a pod of the hosted cluster. The test makes the cluster itself, in "hypershift local up --state-dir /tmp/hcp-e2e
 // --skip-demo".
 func TestAuthoritiesUnmissed(t *testing.T) {
 	m := management()
@@ -77,6 +82,7 @@ func TestAuthoritiesUnmissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeper, _ := callBy(t, content, unmissedTimeout)
+	tunnel := readsLogs(t, content)
 	said := ""
 	eventually(t, highlyTime, "all authorities to be replaced", func() error {
 		if told := rolling(t); told != said {
@@ -92,6 +98,12 @@ func TestAuthoritiesUnmissed(t *testing.T) {
 	t.Log(etcd)
 	reader.expectNoneBut(t, "a client that reads its kubeconfig again", etcd)
 	keeper.expectNoneBut(t, "a client that trusts both", etcd)
+	tunnel.stop()
+	logs := tunnel.kinds["logs"]
+	t.Logf("a client that reads logs through the tunnel: calls: %d, failed: %d, longest time without an answer: %s", logs.calls, logs.failures, logs.silence.Round(time.Millisecond))
+	if logs.calls == 0 || logs.failures > 0 {
+		t.Errorf("%d of %d reads of a pod's logs failed, and none may: %s", logs.failures, logs.calls, strings.Join(tunnel.samples, "; "))
+	}
 	poll := k.run(t, "logs", "caller", "--tail=-1")
 	lines := strings.Split(poll, "\n")
 	t.Logf("a pod: %s", lines[len(lines)-1])
@@ -128,6 +140,30 @@ func awaitEnds(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// readsLogs starts a client that reads the last line of the caller's logs all the time: through any API server, the tunnel and the kubelet.
+func readsLogs(t *testing.T, kubeconfig []byte) *caller {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Timeout = -1, logsTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(ctx context.Context) error {
+		_, err := client.CoreV1().Pods(metav1.NamespaceDefault).GetLogs("caller", &corev1.PodLogOptions{TailLines: ptr.To[int64](1)}).DoRaw(ctx)
+		return err
+	}
+	eventually(t, time.Minute, "logs of the caller", func() error { return read(t.Context()) })
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &caller{cancel: cancel, kinds: map[string]*figures{}}
+	t.Cleanup(c.stop)
+	c.loop(ctx, "logs", func(ctx context.Context, _ int) error { return read(ctx) })
+	return c
 }
 
 // rereads starts a client that goes on with the kubeconfig that is published, whenever it is another one.

@@ -71,7 +71,9 @@ func (h *handovers) follow(ctx context.Context, t *testing.T, namespace, pod str
 		}
 		switch err := json.Unmarshal(lines.Bytes(), &said); {
 		case err != nil: // a line of another program
-		case strings.Contains(said.Msg, " lost leader "):
+		case strings.HasPrefix(said.Msg, "leadership transfer starting"): // by the leader, which takes nothing more from now on
+			lost = said.TS
+		case strings.Contains(said.Msg, " lost leader ") && lost.IsZero():
 			lost = said.TS
 		case strings.Contains(said.Msg, " elected leader ") && !lost.IsZero():
 			h.note(gap{lost, said.TS})

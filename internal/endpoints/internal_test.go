@@ -46,3 +46,19 @@ func TestInternalLoadBalancer(t *testing.T) {
 		}
 	})
 }
+
+func TestKonnectivityLocalService(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy hyperv1.AvailabilityPolicy
+		want   bool
+	}{
+		"When there is one server it should be found before it is ready, and while it ends": {hyperv1.SingleReplica, true},
+		"When there are several the ones that end should not be found":                      {hyperv1.HighlyAvailable, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hcp := &hyperv1.HostedControlPlane{}
+			hcp.Spec.ControllerAvailabilityPolicy = tc.policy
+			NewWithT(t).Expect(konnectivityLocalService(hcp).Spec.PublishNotReadyAddresses).To(Equal(tc.want))
+		})
+	}
+}

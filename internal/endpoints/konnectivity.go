@@ -48,11 +48,11 @@ func konnectivityService(hcp *hyperv1.HostedControlPlane, strategy *hyperv1.Serv
 	return svc
 }
 
-// konnectivityLocalService has the servers of pods that aren't ready, too: kube-apiserver uses the tunnel before it is ready
-// itself and while it shuts down.
+// konnectivityLocalService has the server of a pod that isn't ready, too, where it is the only one: kube-apiserver uses the tunnel before it is ready itself and
+// while it shuts down. Of several, one that ends would be there until its pod is gone, and so longer than it listens; the others are enough.
 func konnectivityLocalService(hcp *hyperv1.HostedControlPlane) *corev1.Service {
 	svc := tunnelService(hcp, KonnectivityLocalServiceName, KonnectivityLocalPort)
-	svc.Spec.PublishNotReadyAddresses = true
+	svc.Spec.PublishNotReadyAddresses = hcp.Spec.ControllerAvailabilityPolicy != hyperv1.HighlyAvailable
 	return svc
 }
 

@@ -119,7 +119,7 @@ func tunnelServer(ctx component.WorkloadContext) corev1.Container {
 	case ctx.HighlyAvailable() && ownTunnel(ctx.HCP):
 		// Agents have met as many servers as there are, and look for the one in its place when this one tells them that it ends: at once, not when it is gone.
 		sleep = 0
-		args = append(args, "--shutdown-delay=5s", "--drain-timeout=65s")
+		args = append(args, "--shutdown-delay=65s")
 	case ctx.HighlyAvailable():
 		sleep = 70
 	}

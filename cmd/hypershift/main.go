@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,10 +51,8 @@ import (
 )
 
 func main() {
-	// The first signal lets commands say what they were waiting for; the second one ends the process, but not while a command of the user runs (cli/child).
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	// Libraries that log would write between the lines of progress.
 	ctrllog.SetLogger(logr.Discard())
@@ -64,6 +63,28 @@ func main() {
 		}
 		os.Exit(exit.Code(err))
 	}
+}
+
+// interruptible is the context of commands. The first signal lets them say what they were waiting for, and remove what they have in temporary files, such as
+// Secrets; the second one ends the process, but not while a command of the user runs (cli/child).
+func interruptible() (context.Context, context.CancelFunc) {
+	signals := ending()
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	context.AfterFunc(ctx, stop)
+	if slices.Contains(signals, os.Signal(syscall.SIGHUP)) {
+		// When a terminal goes away, its shell sends this signal once more than the kernel: a second one means no impatience.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+	return ctx, stop
+}
+
+// ending are the signals that end a command. nohup starts programs that are to outlive their terminal with that signal ignored.
+func ending() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // called is the name of a program without what programs of Windows end with, in whichever case.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,14 @@ func (r *Reconciler) payload(ctx context.Context, o observed) (*corev1.Secret, e
 	if err != nil {
 		return nil, err
 	}
-	if s.Data[objectsKey], err = objects.Seal(o.key, rand.Reader); err != nil {
+	s.Annotations = map[string]string{}
+	s.Data[objectsKey], err = objects.Seal(o.key, rand.Reader)
+	if errors.Is(err, bundle.ErrTooLarge) && len(objects.Machines) > 0 {
+		// They are a record for people, and grow with the cluster.
+		s.Annotations[annotationLeftOut] = "the record of its machines"
+		s.Data[objectsKey], err = objects.WithoutMachines().Seal(o.key, rand.Reader)
+	}
+	if err != nil {
 		return nil, err
 	}
 	config := slices.IndexFunc(objects.Authorities, func(s corev1.Secret) bool { return s.Name == encryption.ConfigSecret })
@@ -65,7 +73,7 @@ func (r *Reconciler) payload(ctx context.Context, o observed) (*corev1.Secret, e
 	if config >= 0 {
 		keys = keysIn(&objects.Authorities[config])
 	}
-	s.Annotations = map[string]string{annotationKeys: strings.Join(keys, ",")}
+	s.Annotations[annotationKeys] = strings.Join(keys, ",")
 	return s, nil
 }
 
@@ -232,7 +240,7 @@ func (r *Reconciler) pages(ctx context.Context, list client.ObjectList, namespac
 	if list.GetContinue() == "" {
 		return nil
 	}
-	return fmt.Errorf("namespace %s has more than %d objects of one kind: a backup can't hold them", namespace, pageSize*maxPages)
+	return fmt.Errorf("%w: namespace %s has more than %d objects of one kind", bundle.ErrTooLarge, namespace, pageSize*maxPages)
 }
 
 // payloadName is the Secret of a backup's Job.

@@ -32,6 +32,8 @@ const (
 	// annotationKeys, on what the Job is given and on the Job, are the names of the encryption keys that the sealed objects hold, separated by commas; none where nothing
 	// is sealed.
 	annotationKeys = "hypershift.openshift.io/encryption-keys"
+	// annotationLeftOut, on both, is what the backup has no room for, in words.
+	annotationLeftOut = "hypershift.openshift.io/left-out"
 
 	appName = "etcd-backup"
 	// verifyName is the app of Jobs that read backups: they don't stand in the way of new ones.
@@ -130,8 +132,10 @@ func newJob(o observed, w world, payload *corev1.Secret) *batchv1.Job {
 	volumes := []corev1.Volume{emptyDir("etcd-certs"), emptyDir("etcd-backup"), secretVolume(payloadVolume, payload.Name)}
 	volumes = append(volumes, reachStorage(o, &upload)...)
 	made := w.job(o, jobLabels(o), generateName(o.backup.Name), "", inits, upload, volumes)
-	if keys, sealed := payload.Annotations[annotationKeys]; sealed {
-		made.Annotations[annotationKeys] = keys
+	for _, key := range []string{annotationKeys, annotationLeftOut} {
+		if value, there := payload.Annotations[key]; there {
+			made.Annotations[key] = value
+		}
 	}
 	return made
 }

@@ -23,6 +23,9 @@ import (
 // poll is how often a Job that runs, or an etcd that isn't whole, is looked at.
 const poll = 10 * time.Second
 
+// maxPoll is how seldom an etcd is looked at that isn't whole for long.
+const maxPoll = 5 * time.Minute
+
 // BackupWaitingReason means that a scheduled backup was not started yet because another one is running; it starts by itself when that one has ended.
 const BackupWaitingReason = "BackupWaiting"
 
@@ -122,8 +125,11 @@ func planFor(o observed) plan {
 	if problem := backups.NameProblem(o.backup.Name); problem != "" {
 		return failed("%s", problem)
 	}
+	if o.hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		return failed("etcd of HostedControlPlane %s is unmanaged: save it with the tools of whoever runs it", o.hcp.Name)
+	}
 	if reason := o.unhealthy(); reason != "" {
-		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: poll}
+		return plan{condition: ptr.To(conditions.False(hyperv1.EtcdBackupCompleted, hyperv1.EtcdUnhealthyReason, reason)), again: o.patience()}
 	}
 	if len(o.others) > 0 {
 		return o.busy()
@@ -177,7 +183,7 @@ func (o observed) follow() plan {
 			"which the backup lacks; create another HCPEtcdBackup", clipped(strings.Join(o.newKeys, ", "))))
 	case done == batchv1.JobComplete:
 		return plan{
-			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully")),
+			condition: ptr.To(conditions.True(hyperv1.EtcdBackupCompleted, hyperv1.BackupSucceededReason, "Backup completed successfully"+o.leftOut())),
 			bubbled: ptr.To(conditions.True(hyperv1.EtcdBackupSucceeded, hyperv1.BackupSucceededReason,
 				fmt.Sprintf("Backup %q completed successfully", o.backup.Name))),
 			verified:  o.readBack(),
@@ -191,6 +197,19 @@ func (o observed) follow() plan {
 			fmt.Sprintf("Backup %q is in progress", o.backup.Name))),
 		again: poll,
 	}
+}
+
+// leftOut says what the backup had no room for.
+func (o observed) leftOut() string {
+	if what := o.job.Annotations[annotationLeftOut]; what != "" {
+		return ", without " + what + ", for which there was no room"
+	}
+	return ""
+}
+
+// unstarted is what becomes of a backup that can't be started. What was opened for it is closed by the next pass.
+func (o observed) unstarted(err error) plan {
+	return o.told(failed("the backup can't be started: %s; create another HCPEtcdBackup when that has been changed", clipped(err.Error())))
 }
 
 // told adds a failure to the conditions of the control plane; the next pass clears up.
@@ -262,6 +281,15 @@ func (o observed) unhealthy() string {
 		}
 	}
 	return ""
+}
+
+// patience is when to look again at an etcd that isn't whole: the longer it isn't, the later. That of a cluster that sleeps is looked at all night.
+func (o observed) patience() time.Duration {
+	c := completed(o.backup)
+	if c == nil || c.Reason != hyperv1.EtcdUnhealthyReason {
+		return poll
+	}
+	return min(max(o.now.Sub(sinceOf(c))/4, poll), maxPoll)
 }
 
 // shards are those that the backup holds, sorted.

@@ -54,6 +54,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	p := planFor(obs)
 	r.Metrics.seen(backup)
+	if p.start {
+		if err := r.begin(ctx, obs); lasting(err) {
+			p = obs.unstarted(err)
+		} else if err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	if err := r.apply(ctx, obs, p); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -41,8 +41,9 @@ type Snapshot struct {
 	URL string
 	// Image has hcp-sidecar, control-plane-operator and hcp-cloud.
 	Image string
-	// Bump is added to the snapshot's revision. It must lead beyond every revision that clients have seen.
-	Bump uint64
+	// Bump is added to the snapshot's revision, ShardBumps to those of shards, and Bump where that has none. They must lead beyond every revision that clients have seen.
+	Bump       uint64
+	ShardBumps map[string]uint64
 	// Shards are the other etcds that are restored with it, by the shards' names. Shard is that of the etcd itself; empty: the main one.
 	Shards []string
 	Shard  string
@@ -111,11 +112,7 @@ func (q Quorum) stopAPIServers(ctx context.Context, n *note) error {
 		if err := q.scaleAPIServers(ctx, 0); err != nil {
 			return false, err
 		}
-		pods := &corev1.PodList{}
-		if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": apiServer}, client.Limit(1)); err != nil {
-			return false, fmt.Errorf("listing pods of %s: %w", apiServer, err)
-		}
-		return len(pods.Items) == 0, nil
+		return q.ended(ctx, apiServer)
 	})
 }
 

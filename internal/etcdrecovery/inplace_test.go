@@ -544,6 +544,18 @@ func TestRestoreShards(t *testing.T) {
 		g.Expect(s.c.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))).To(Succeed())
 		g.Expect(s.quorum(s.c, io.Discard).Run(t.Context())).To(MatchError(ContainSubstring("etcd-leases doesn't run")))
 	})
+	t.Run("When each etcd leads from its own revision each should be told its own bump, and that of an earlier run if there was one", func(t *testing.T) {
+		q := Quorum{Snapshot: &Snapshot{Bump: 7, ShardBumps: map[string]uint64{"leases": 9}}}
+		bumps := func() []uint64 {
+			return []uint64{q.Snapshot.Bump, q.shard("leases").Snapshot.Bump, q.shard("events").Snapshot.Bump}
+		}
+		g := NewWithT(t)
+		g.Expect(bumps()).To(Equal([]uint64{7, 9, 7}))
+		q.Snapshot = q.Snapshot.as(&note{Bump: 3, ShardBumps: map[string]uint64{"leases": 4}})
+		g.Expect(bumps()).To(Equal([]uint64{3, 4, 3}))
+		q.Snapshot = q.Snapshot.as(&note{Bump: 5})
+		g.Expect(bumps()).To(Equal([]uint64{5, 5, 5}), "an older version has noted one for all")
+	})
 	t.Run("When a snapshot is prepared the pod should have no etcd, and replace nothing", func(t *testing.T) {
 		g := NewWithT(t)
 		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases"}}

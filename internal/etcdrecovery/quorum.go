@@ -55,9 +55,11 @@ type note struct {
 	// Snapshot is the URL of the one that replaces the data; empty: that of a member goes on. APIServers is how many there were before they were stopped for it.
 	Snapshot   string `json:"snapshot,omitempty"`
 	APIServers int32  `json:"apiServers,omitempty"`
-	// Shards are the members of the other etcds that are restored with this one, by the shard's name. Bump is what is added to all revisions.
-	Shards map[string]int32 `json:"shards,omitempty"`
-	Bump   uint64           `json:"bump,omitempty"`
+	// Shards are the members of the other etcds that are restored with this one, by the shard's name. Bump is what is added to revisions of the main etcd, ShardBumps to
+	// those of shards; older versions have noted Bump for all.
+	Shards     map[string]int32  `json:"shards,omitempty"`
+	Bump       uint64            `json:"bump,omitempty"`
+	ShardBumps map[string]uint64 `json:"shardBumps,omitempty"`
 	// Prepared is true once what replaces the data lies beside it, in every etcd. Replaced are shards in which it has.
 	Prepared bool     `json:"prepared,omitempty"`
 	Replaced []string `json:"replaced,omitempty"`
@@ -149,10 +151,13 @@ func (q Quorum) patient() Quorum {
 // goOn does what is left after everybody else was paused.
 func (q Quorum) goOn(ctx context.Context, set *appsv1.StatefulSet, n *note) error {
 	if q.Snapshot != nil && n.Bump != 0 {
-		q.Snapshot = q.Snapshot.with(n.Bump)
+		q.Snapshot = q.Snapshot.as(n)
 	}
 	if n.Alone { // since an earlier run
 		if err := q.stopAgain(ctx, set, n); err != nil {
+			return err
+		}
+		if err := q.forgetRewriting(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -160,6 +165,9 @@ func (q Quorum) goOn(ctx context.Context, set *appsv1.StatefulSet, n *note) erro
 			return err
 		}
 		if err := q.stop(ctx, set); err != nil {
+			return err
+		}
+		if err := q.forgetRewriting(ctx); err != nil {
 			return err
 		}
 		err := q.prepareAll(ctx, set, n)
@@ -245,6 +253,9 @@ func (q Quorum) begin(ctx context.Context) (*appsv1.StatefulSet, *note, error) {
 	if err := q.noteSnapshot(ctx, n); err != nil {
 		return nil, nil, err
 	}
+	if err := q.canEnd(ctx, n); err != nil {
+		return nil, nil, err
+	}
 	if err := q.annotate(ctx, set, n); err != nil {
 		return nil, nil, err
 	}
@@ -262,11 +273,7 @@ func (q Quorum) stopped(ctx context.Context, set *appsv1.StatefulSet) (bool, err
 			return false, err
 		}
 	}
-	pods := &corev1.PodList{}
-	if err := q.Client.List(ctx, pods, client.InNamespace(q.Namespace), client.MatchingLabels{"app": q.Name}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("listing pods of %s: %w", q.Name, err)
-	}
-	return len(pods.Items) == 0, nil
+	return q.ended(ctx, q.Name)
 }
 
 // serveAlone has the survivor forget the others: once, in a pod of its own, which nobody reaches.
@@ -441,7 +448,7 @@ func (q Quorum) patch(ctx context.Context, obj client.Object, merge string) erro
 func (q Quorum) await(ctx context.Context, what string, so func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, q.Patience)
 	defer cancel()
-	told := false
+	told, said := false, ""
 	for {
 		ok, err := so(ctx)
 		if ok && err == nil {
@@ -453,6 +460,10 @@ func (q Quorum) await(ctx context.Context, what string, so func(context.Context)
 		if !told {
 			q.say("waiting for %s", what)
 			told = true
+		}
+		if err != nil && err.Error() != said { // what holds it is no secret until time is up
+			said = err.Error()
+			q.say("%s", said)
 		}
 		select {
 		case <-ctx.Done():

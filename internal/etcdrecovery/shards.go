@@ -1,6 +1,7 @@
 package etcdrecovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,16 +23,16 @@ import (
 //
 // The first may fail, and everything goes on with the data of before. The second needs no storage any more, and is gone on with until it has ended.
 
-// with is the snapshot with another bump.
-func (s Snapshot) with(bump uint64) *Snapshot {
-	s.Bump = bump
+// as is the snapshot as it was noted: what was prepared by an earlier run has these revisions.
+func (s Snapshot) as(n *note) *Snapshot {
+	s.Bump, s.ShardBumps = n.Bump, n.ShardBumps
 	return &s
 }
 
 // shard is the same restore for another etcd.
 func (q Quorum) shard(name string) Quorum {
 	s := *q.Snapshot
-	s.Shard = name
+	s.Shard, s.Bump = name, cmp.Or(s.ShardBumps[name], s.Bump)
 	q.Snapshot, q.Name = &s, backups.EtcdOf(name)
 	q.From = q.Name + "-0"
 	return q
@@ -47,7 +48,7 @@ func (q Quorum) noteShards(ctx context.Context, n *note) error {
 		if n.Shards == nil {
 			n.Shards = map[string]int32{}
 		}
-		n.Shards[name], n.Bump = ptr.Deref(set.Spec.Replicas, 1), q.Snapshot.Bump
+		n.Shards[name], n.Bump, n.ShardBumps = ptr.Deref(set.Spec.Replicas, 1), q.Snapshot.Bump, q.Snapshot.ShardBumps
 		if n.Shards[name] == 0 {
 			return fmt.Errorf("%w: %s doesn't run: wake the hosted cluster first", ErrQuorum, set.Name)
 		}

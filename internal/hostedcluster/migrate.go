@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -102,14 +103,24 @@ func (r *Reconciler) settled(hc *hyperv1.HostedCluster) *hyperv1.HostedCluster {
 
 // newMover works through r, which is one for private types, and directly.
 func newMover(r *Reconciler, direct client.Client) mover {
-	caps := r.Capabilities
-	caps.ClusterAPI = true
-	return mover{private: r, standard: &Reconciler{
-		Client: direct, Live: direct, Clock: r.Clock, Releases: r.Releases, ControlPlaneOperator: r.ControlPlaneOperator, OperatorImage: r.OperatorImage,
-		Capabilities: caps, Management: r.Management, Mirrors: r.Mirrors, RandomID: r.RandomID, UUID: r.UUID, Scope: ptr.To(hyperv1.LegacyScope),
-		Platforms: r.Platforms, EnableCIDebugOutput: r.EnableCIDebugOutput, MetricsSet: r.MetricsSet, RegistryOverrides: r.RegistryOverrides,
-		ClusterMonitoring: r.ClusterMonitoring, EtcdRecovery: r.EtcdRecovery,
-	}}
+	standard := r.configured()
+	standard.Client, standard.Live, standard.Direct = direct, direct, nil
+	standard.PrivateCAPI, standard.Scope = false, ptr.To(hyperv1.LegacyScope)
+	standard.Capabilities.ClusterAPI = true
+	return mover{private: r, standard: standard}
+}
+
+// configured is another Reconciler that was told the same. What it is told is in exported fields, all of which are taken over: one that is forgotten
+// would deploy programs with half of an installation's settings. What it has found out is in the others, and starts anew.
+func (r *Reconciler) configured() *Reconciler {
+	out := &Reconciler{}
+	from, to := reflect.ValueOf(r).Elem(), reflect.ValueOf(out).Elem()
+	for i := range from.NumField() {
+		if to.Type().Field(i).IsExported() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return out
 }
 
 // addMigration moves hosted clusters from standard types, and back. cfg leads to the management cluster itself.

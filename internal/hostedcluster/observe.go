@@ -91,6 +91,7 @@ func (r *Reconciler) observe(ctx context.Context, hc *hyperv1.HostedCluster) (st
 		}
 	}
 	obs.Management.Prometheus = r.Environment.PrometheusNamespace
+	obs.Management.Gateway = r.Environment.GatewayNamespace
 	r.observeOperators(ctx, &obs)
 	obs.RecoveryImage = r.OperatorImage
 	if r.EtcdRecovery && obs.HCP != nil {

@@ -1,10 +1,12 @@
 package machineconfig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -25,7 +27,7 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &Daemon{
 				Node: &apiNode{name: name, kubeconfig: kubeconfig}, Root: root, Desired: desired,
-				Run: runOfMachine,
+				Run: func() (string, error) { return runOfMachine("/proc") },
 				// Process 1 of the machine, whose process IDs this pod shares; as Ctrl-Alt-Del it restarts in an orderly way.
 				Restart: func() error { return syscall.Kill(1, syscall.SIGINT) },
 				Sleep:   func(ctx context.Context) error { return sleep.For(ctx, pause) },
@@ -50,18 +52,25 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// runOfMachine is when process 1 began. The kernel's boot ID won't do: a machine that is a pod restarts without the kernel.
-func runOfMachine() (string, error) {
-	data, err := os.ReadFile("/proc/1/stat")
+// runSeparator is between the two parts of what runOfMachine returns.
+const runSeparator = "/"
+
+// runOfMachine is the kernel's boot ID and when process 1 began. Either alone won't do: a machine that is a pod restarts without the kernel, and elsewhere process
+// 1 begins as long after the kernel at every boot, give or take a few hundredths of a second.
+func runOfMachine(proc string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(proc, "1/stat"))
 	if err != nil {
 		return "", fmt.Errorf("reading when the machine began: %w", err)
 	}
-	_, rest, ok := strings.Cut(string(data), ") ") // the name before may hold anything
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
+	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id"))
+	if err != nil {
+		return "", fmt.Errorf("reading when the machine began: %w", err)
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:])) // the name before may hold anything
+	if len(fields) < 20 {
 		return "", errors.New("reading when the machine began: /proc/1/stat is malformed")
 	}
-	return fields[19], nil
+	return strings.TrimSpace(string(boot)) + runSeparator + fields[19], nil
 }
 
 // apiNode speaks to the API server as the node itself. Its certificate may be renewed meanwhile, so it is read every time.

@@ -102,9 +102,15 @@ func (d *Daemon) step(ctx context.Context) (done bool, err error) {
 	}
 	written, when := d.mark()
 	switch {
-	case written == version && when != run: // the machine has restarted since
+	case written == version && restarted(when, run):
 		return d.open(ctx, have, version)
 	case written == version:
+		// The mark of an older daemon may not tell the next run from this one, and the machine would restart for ever.
+		if when != run {
+			if err := d.setMark(version, run); err != nil {
+				return false, d.degraded(ctx, have, err)
+			}
+		}
 		return false, d.Restart()
 	}
 	drain := "drain-" + version
@@ -126,6 +132,14 @@ func (d *Daemon) step(ctx context.Context) (done bool, err error) {
 	}
 	d.Say("restarting with configuration %s", version)
 	return false, d.Restart()
+}
+
+// restarted tells whether a mark is of a run of the machine before the present one. Older daemons have marked the start of process 1 alone.
+func restarted(marked, run string) bool {
+	if !strings.Contains(marked, runSeparator) {
+		run = run[strings.LastIndex(run, runSeparator)+1:]
+	}
+	return marked != run
 }
 
 // open lets pods in again, and then reports the end.
@@ -213,7 +227,7 @@ func (d *Daemon) write(ctx context.Context, config []byte) error {
 	if err := replace(cfg); err != nil {
 		return err
 	}
-	result, err := (&ignite.Writer{Root: d.Root, Say: d.Say}).Write(ctx, cfg)
+	result, err := (&ignite.Writer{Root: d.Root, Say: d.Say, KeepFolders: true}).Write(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("writing the desired configuration: %w", err)
 	}

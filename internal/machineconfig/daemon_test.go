@@ -209,3 +209,101 @@ func TestBase(t *testing.T) {
 		g.Expect(*restarts).To(BeZero())
 	})
 }
+
+func TestFolders(t *testing.T) {
+	const config = `{"ignition":{"version":"3.2.0"},"storage":{"directories":[{"path":"/var/lib/data","overwrite":true,"mode":448}]}}`
+	mode := func(g *WithT, d *Daemon) os.FileMode {
+		info, err := os.Lstat(filepath.Join(d.Root, "var/lib/data"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return info.Mode()
+	}
+	t.Run("When a folder with overwrite is there it should keep what is in it and set its mode", func(t *testing.T) {
+		g := NewWithT(t)
+		d, _, _ := newDaemon(t, packed(t, config))
+		theirs := filepath.Join(d.Root, "var/lib/data/theirs")
+		g.Expect(os.MkdirAll(filepath.Dir(theirs), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(theirs, []byte("since the first boot"), 0o600)).To(Succeed())
+		g.Expect(d.Start(t.Context())).To(Succeed())
+		g.Expect(os.ReadFile(theirs)).To(BeEquivalentTo("since the first boot"))
+		g.Expect(mode(g, d)).To(Equal(os.ModeDir | 0o700))
+	})
+	t.Run("When a file is where a folder with overwrite is to be it should be replaced", func(t *testing.T) {
+		g := NewWithT(t)
+		d, _, _ := newDaemon(t, packed(t, config))
+		g.Expect(os.MkdirAll(filepath.Join(d.Root, "var/lib"), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(d.Root, "var/lib/data"), nil, 0o600)).To(Succeed())
+		g.Expect(d.Start(t.Context())).To(Succeed())
+		g.Expect(mode(g, d)).To(Equal(os.ModeDir | 0o700))
+	})
+}
+
+// TestRun is about machines that restart, in which little changes.
+func TestRun(t *testing.T) {
+	const bootA, bootB = "0b3c1f4e-0000-4000-8000-00000000000a", "0b3c1f4e-0000-4000-8000-00000000000b"
+	// in is a machine's /proc.
+	in := func(t *testing.T, boot, start string) string {
+		proc := t.TempDir()
+		for name, content := range map[string]string{"sys/kernel/random/boot_id": boot + "\n", "1/stat": "1 (a) b) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 " + start + " 1 2\n"} {
+			NewWithT(t).Expect(os.MkdirAll(filepath.Dir(filepath.Join(proc, name)), 0o755)).To(Succeed())
+			NewWithT(t).Expect(os.WriteFile(filepath.Join(proc, name), []byte(content), 0o600)).To(Succeed())
+		}
+		return proc
+	}
+	for name, boots := range map[string][2][2]string{
+		"When process 1 starts as late as at the boot before it should know the machine by its boot ID": {{bootA, "17"}, {bootB, "17"}},
+		"When the machine is a pod, which restarts without the kernel, it should know it by process 1":  {{bootA, "1700"}, {bootA, "42000"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, node, restarts := newDaemon(t, packed(t, goodConfig))
+			before, after := in(t, boots[0][0], boots[0][1]), in(t, boots[1][0], boots[1][1])
+			d.Run = func() (string, error) {
+				if *restarts == 0 {
+					return runOfMachine(before)
+				}
+				return runOfMachine(after)
+			}
+			for range 10 {
+				_, err := d.step(t.Context())
+				g.Expect(err).NotTo(HaveOccurred())
+				_ = d.Sleep(t.Context())
+			}
+			g.Expect(*restarts).To(Equal(1))
+			g.Expect(node.annotations).To(And(HaveKeyWithValue(currentConfig, "v2"), HaveKeyWithValue(stateAnnotation, stateDone)))
+		})
+	}
+	// Where it can't be told from the mark, one restart more is better than a configuration that nothing runs.
+	for name, tc := range map[string]struct {
+		mark     string
+		restarts int
+	}{
+		"When an older daemon has marked another start of process 1 it should count as a restart":             {"v2 16", 0},
+		"When an older daemon has marked the same start of process 1 it should restart the machine once more": {"v2 17", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, node, restarts := newDaemon(t, packed(t, goodConfig))
+			path := filepath.Join(d.Root, markPath)
+			g.Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
+			g.Expect(os.WriteFile(path, []byte(tc.mark+"\n"), 0o600)).To(Succeed())
+			first, second := in(t, bootA, "17"), in(t, bootB, "17")
+			d.Run = func() (string, error) {
+				if *restarts == 0 {
+					return runOfMachine(first)
+				}
+				return runOfMachine(second)
+			}
+			for range 10 {
+				_, err := d.step(t.Context())
+				g.Expect(err).NotTo(HaveOccurred())
+				_ = d.Sleep(t.Context())
+			}
+			g.Expect(*restarts).To(Equal(tc.restarts))
+			g.Expect(node.annotations).To(And(HaveKeyWithValue(currentConfig, "v2"), HaveKeyWithValue(stateAnnotation, stateDone)))
+		})
+	}
+	t.Run("When /proc can't be read it should say so", func(t *testing.T) {
+		_, err := runOfMachine(t.TempDir())
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("reading when the machine began")))
+	})
+}

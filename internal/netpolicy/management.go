@@ -16,6 +16,8 @@ type Management struct {
 	Networks []netip.Prefix
 	// Prometheus is the namespace of the one that asks for metrics, besides namespaces that are labelled for it; empty: nothing besides.
 	Prometheus string
+	// Gateway is the namespace of the Gateway that leads to all hosted clusters; empty: there is none.
+	Gateway string
 }
 
 // usualAPIPorts are those of a management API server before anybody looked.

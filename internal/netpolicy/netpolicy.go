@@ -19,6 +19,8 @@ const (
 	KAS                     = "kas"
 	ManagementKAS           = "management-kas"
 	ManagementKASAccess     = "management-kas-access"
+	SharedIngress           = "sharedingress"
+	SharedGateway           = "sharedgateway"
 	OpenShiftMonitoring     = "openshift-monitoring"
 	Machines                = "machines"
 	VirtLauncher            = "virt-launcher"
@@ -101,13 +103,17 @@ type rule struct {
 func (in Input) published() []rule {
 	return []rule{
 		{OpenShiftIngress, true, ingress(all(), fromGroup("ingress"))},
+		// Whatever shared endpoints lead to in Kubernetes releases, the matrix opens to everybody.
+		{SharedIngress, in.Payload, ingress(all(), networkingv1.NetworkPolicyIngressRule{From: namespaces(sharedIngress)})},
+		{SharedGateway, in.Payload && in.Management.Gateway != "", ingress(apps(oauthServer, ignitionProxy),
+			networkingv1.NetworkPolicyIngressRule{From: in.gateway(), Ports: tcp(oauthPort, ignitionProxyPort)})},
 		{OpenShiftMonitoring, true, ingress(all(), in.fromMonitoring())},
 		{KAS, true, ingress(app(names.KubeAPIServer), onPorts(in.apiPorts()...))},
-		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app("oauth-openshift"), onPorts(oauthPort))},
-		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app("oauth-openshift"), onPorts(oauthPort))},
+		{NodePortOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.NodePort), ingress(app(oauthServer), onPorts(oauthPort))},
+		{LoadBalancerOAuth, in.HasOAuth && in.publishes(hyperv1.OAuthServer, hyperv1.LoadBalancer), ingress(app(oauthServer), onPorts(oauthPort))},
 		{PrivateRouter, in.HasRouter, ingress(app("private-router"), onPorts(routerPlainPort, routerPort))},
 		{NodePortIgnition, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app(names.IgnitionServer), onPorts(ignitionPort))},
-		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app("ignition-server-proxy"), onPorts(ignitionProxyPort))},
+		{NodePortIgnitionProxy, in.HasIgnition && in.publishes(hyperv1.Ignition, hyperv1.NodePort), ingress(app(ignitionProxy), onPorts(ignitionProxyPort))},
 		{NodePortKonnectivity, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app("konnectivity-server"), onPorts(konnectivityPort))},
 		{NodePortKonnectivityKAS, in.publishes(hyperv1.Konnectivity, hyperv1.NodePort), ingress(app(names.KubeAPIServer), onPorts(konnectivityPort))},
 	}

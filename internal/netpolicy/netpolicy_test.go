@@ -42,7 +42,9 @@ func TestFor(t *testing.T) {
 		"When the release has an OAuth server it should let users in": {
 			in:   Input{HasOAuth: true, Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.OAuthServer, hyperv1.LoadBalancer)}},
 			want: []string{OpenShiftIngress, LoadBalancerOAuth}},
-		"When the control plane has a router it should let everybody in there": {in: Input{Payload: true, HasRouter: true}, want: []string{OpenShiftIngress, PrivateRouter}},
+		"When the control plane has a router it should let everybody in there": {in: Input{Payload: true, HasRouter: true}, want: []string{OpenShiftIngress, SharedIngress, PrivateRouter}},
+		"When a Kubernetes release is behind a shared Gateway it should open nothing more": {
+			in: Input{Management: Management{Gateway: "infra"}}, want: []string{OpenShiftIngress}},
 		"When ignition is published by a node port it should let machines in": {
 			in:   Input{HasIgnition: true, Services: []hyperv1.ServicePublishingStrategyMapping{published(hyperv1.Ignition, hyperv1.NodePort)}},
 			want: []string{OpenShiftIngress, NodePortIgnition, NodePortIgnitionProxy}},
@@ -57,7 +59,7 @@ func TestFor(t *testing.T) {
 			}
 			g.Expect(names[len(names)-1]).To(Equal(DefaultDeny), "what is allowed is allowed before the rest is denied")
 			g.Expect(names).To(ConsistOf(append(tc.want, always...)))
-			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+11), "every policy is either applied or deleted")
+			g.Expect(append(names, plan.Delete...)).To(HaveLen(len(always)+13), "every policy is either applied or deleted")
 		})
 	}
 	for name, cloud := range map[string]bool{"When the platform has a cloud it should let the provider out to it": true, "When it has none it should keep the provider inside": false} {
@@ -134,6 +136,75 @@ func TestVirtualMachines(t *testing.T) {
 	})
 }
 
+// TestSharedEndpoints asks policies whether proxies that run in namespaces of their own may lead clients to a payload's servers.
+func TestSharedEndpoints(t *testing.T) {
+	ingress := labels.Set{"kubernetes.io/metadata.name": "hypershift-sharedingress", "hypershift.openshift.io/component": "shared-ingress"}
+	gateway := labels.Set{"kubernetes.io/metadata.name": "infra"}
+	oauth, ignition, etcd := labels.Set{"app": "oauth-openshift"}, labels.Set{"app": "ignition-server-proxy"}, labels.Set{hyperv1.ControlPlaneComponentLabel: names.Etcd}
+	for name, tc := range map[string]struct {
+		in   Input
+		from labels.Set
+		to   labels.Set
+		port int32
+		want bool
+	}{
+		"When users log in through the shared ingress they should reach the OAuth server": {Input{}, ingress, oauth, 6443, true},
+		"When machines boot through the shared ingress they should reach Ignition":        {Input{}, ingress, ignition, 8443, true},
+		"When a namespace only has the shared ingress's name it should be kept out":       {Input{}, labels.Set{"kubernetes.io/metadata.name": "hypershift-sharedingress"}, oauth, 6443, false},
+		"When users log in through a Gateway they should reach the OAuth server":          {Input{Management: Management{Gateway: "infra"}}, gateway, oauth, 6443, true},
+		"When machines boot through a Gateway they should reach Ignition":                 {Input{Management: Management{Gateway: "infra"}}, gateway, ignition, 8443, true},
+		"When pods run beside a Gateway they should reach nothing else":                   {Input{Management: Management{Gateway: "infra"}}, gateway, etcd, 2379, false},
+		"When there is no Gateway no namespace should be let in for one":                  {Input{}, gateway, oauth, 6443, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			tc.in.Payload, tc.in.HasOAuth, tc.in.HasIgnition = true, true, true
+			g.Expect(letsIn(g, For(tc.in), tc.from, tc.to, tc.port)).To(Equal(tc.want))
+		})
+	}
+	t.Run("When virtual machines of a payload boot they should reach the shared endpoints", func(t *testing.T) {
+		for _, p := range For(Input{Payload: true, VirtualMachines: "demo-1", Management: Management{Gateway: "infra"}}).Apply {
+			if p.Name == VirtLauncher {
+				g := NewWithT(t)
+				for _, namespace := range []labels.Set{ingress, gateway} {
+					g.Expect(slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return has(g, r.To, namespace) })).To(BeTrue(), "%v", namespace)
+				}
+				return
+			}
+		}
+		t.Fatal("there is no policy for virtual machines")
+	})
+}
+
+// letsIn says whether policies let pods of another namespace, which has these labels, open connections to a pod.
+func letsIn(g Gomega, plan Plan, namespace, to labels.Set, port int32) bool {
+	return slices.ContainsFunc(plan.Apply, func(p *networkingv1.NetworkPolicy) bool {
+		s, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
+		g.Expect(err).NotTo(HaveOccurred())
+		return s.Matches(to) && slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
+			return (len(r.From) == 0 || has(g, r.From, namespace)) && open(r.Ports, port)
+		})
+	})
+}
+
+// has says whether peers are all pods of a namespace that has these labels.
+func has(g Gomega, peers []networkingv1.NetworkPolicyPeer, namespace labels.Set) bool {
+	return slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
+		if p.NamespaceSelector == nil || p.PodSelector != nil {
+			return false
+		}
+		s, err := metav1.LabelSelectorAsSelector(p.NamespaceSelector)
+		g.Expect(err).NotTo(HaveOccurred())
+		return s.Matches(namespace)
+	})
+}
+
+func open(list []networkingv1.NetworkPolicyPort, port int32) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(p networkingv1.NetworkPolicyPort) bool {
+		return *p.Protocol == corev1.ProtocolTCP && (p.Port == nil || p.Port.IntVal == port)
+	})
+}
+
 // mayTalk says whether policies let a pod of the namespace open connections to another one.
 func mayTalk(g Gomega, plan Plan, from, to labels.Set, port int32) bool {
 	matches := func(selector *metav1.LabelSelector, pod labels.Set) bool {
@@ -146,18 +217,13 @@ func mayTalk(g Gomega, plan Plan, from, to labels.Set, port int32) bool {
 			return p.PodSelector != nil && p.NamespaceSelector == nil && matches(p.PodSelector, pod)
 		})
 	}
-	open := func(list []networkingv1.NetworkPolicyPort) bool {
-		return len(list) == 0 || slices.ContainsFunc(list, func(p networkingv1.NetworkPolicyPort) bool {
-			return *p.Protocol == corev1.ProtocolTCP && (p.Port == nil || p.Port.IntVal == port)
-		})
-	}
 	out, in := false, false
 	for _, p := range plan.Apply {
 		if matches(&p.Spec.PodSelector, from) {
-			out = out || slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return peer(r.To, to) && open(r.Ports) })
+			out = out || slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool { return peer(r.To, to) && open(r.Ports, port) })
 		}
 		if matches(&p.Spec.PodSelector, to) {
-			in = in || slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return peer(r.From, from) && open(r.Ports) })
+			in = in || slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return peer(r.From, from) && open(r.Ports, port) })
 		}
 	}
 	return out && in

@@ -2,6 +2,7 @@ package netpolicy
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -84,7 +85,7 @@ func (in Input) machines() networkingv1.NetworkPolicySpec {
 }
 
 // virtualMachines are reached by everybody, as what runs on them decides, and reach each other, what their control plane publishes, routers of the management
-// cluster, and the world.
+// cluster and shared endpoints, and the world.
 func (in Input) virtualMachines() networkingv1.NetworkPolicySpec {
 	each := metav1.LabelSelector{MatchLabels: map[string]string{hyperv1.InfraIDLabel: in.VirtualMachines, kubevirtLabel: VirtLauncher}}
 	var every []networkingv1.NetworkPolicyPort
@@ -97,7 +98,11 @@ func (in Input) virtualMachines() networkingv1.NetworkPolicySpec {
 		Egress:      append([]networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &each}}}}, in.whatMachinesReach()...),
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 	}
-	spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: fromGroup("ingress").From})
+	routers := fromGroup("ingress").From
+	if in.Payload { // its machines begin at a name that may be led to it by a shared endpoint
+		routers = slices.Concat(routers, namespaces(sharedIngress), in.gateway())
+	}
+	spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: routers})
 	for _, s := range in.Services {
 		nodePort := s.ServicePublishingStrategy.NodePort
 		if nodePort == nil {
@@ -132,8 +137,8 @@ func (in Input) whatMachinesReach() []networkingv1.NetworkPolicyEgressRule {
 	}
 	if in.Payload {
 		list = append(list,
-			networkingv1.NetworkPolicyEgressRule{To: in.peers("ignition-server-proxy"), Ports: tcp(ignitionProxyPort)},
-			networkingv1.NetworkPolicyEgressRule{To: in.peers("oauth-openshift"), Ports: tcp(oauthPort)})
+			networkingv1.NetworkPolicyEgressRule{To: in.peers(ignitionProxy), Ports: tcp(ignitionProxyPort)},
+			networkingv1.NetworkPolicyEgressRule{To: in.peers(oauthServer), Ports: tcp(oauthPort)})
 		if in.HasRouter {
 			list = append(list, networkingv1.NetworkPolicyEgressRule{To: in.peers("router"), Ports: tcp(routerPort)})
 		}

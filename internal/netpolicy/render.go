@@ -16,6 +16,19 @@ import (
 // policyGroupLabel on namespaces says what the management cluster uses them for.
 const policyGroupLabel = "network.openshift.io/policy-group"
 
+// SharedIngressNamespace is where the shared endpoint of hosted clusters runs, if it is installed. Its label tells it from a namespace of that name that somebody
+// makes who may not label namespaces.
+const (
+	SharedIngressNamespace = "hypershift-sharedingress"
+	SharedIngressLabel     = "hypershift.openshift.io/component"
+	SharedIngressComponent = "shared-ingress"
+)
+
+var sharedIngress = map[string]string{corev1.LabelMetadataName: SharedIngressNamespace, SharedIngressLabel: SharedIngressComponent}
+
+// Servers of OpenShift payloads that shared endpoints lead to, by their label app.
+const oauthServer, ignitionProxy = "oauth-openshift", "ignition-server-proxy"
+
 // components renders the matrix: one policy for each component, with its flows of both directions.
 func (in Input) components() (rules []rule) {
 	for _, name := range append(componentNames(), karpenter) {
@@ -86,6 +99,10 @@ func app(name string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
+func apps(list ...string) metav1.LabelSelector {
+	return labelled(metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: list})
+}
+
 func ingress(pods metav1.LabelSelector, rules ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicySpec {
 	return networkingv1.NetworkPolicySpec{PodSelector: pods, Ingress: rules, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}
 }
@@ -95,18 +112,27 @@ func egress(pods metav1.LabelSelector, rules ...networkingv1.NetworkPolicyEgress
 }
 
 func fromGroup(group string) networkingv1.NetworkPolicyIngressRule {
-	return networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{policyGroupLabel: group}},
-	}}}
+	return networkingv1.NetworkPolicyIngressRule{From: namespaces(map[string]string{policyGroupLabel: group})}
+}
+
+// namespaces are all pods of those with these labels.
+func namespaces(labels map[string]string) []networkingv1.NetworkPolicyPeer {
+	return []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: labels}}}
+}
+
+// gateway is where the proxies of a shared Gateway run; nothing without one.
+func (in Input) gateway() []networkingv1.NetworkPolicyPeer {
+	if in.Management.Gateway == "" {
+		return nil
+	}
+	return namespaces(map[string]string{corev1.LabelMetadataName: in.Management.Gateway})
 }
 
 // fromMonitoring allows those who ask for metrics.
 func (in Input) fromMonitoring() networkingv1.NetworkPolicyIngressRule {
 	rule := fromGroup("monitoring")
 	if ns := in.Management.Prometheus; ns != "" {
-		rule.From = append(rule.From, networkingv1.NetworkPolicyPeer{
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
-		})
+		rule.From = append(rule.From, namespaces(map[string]string{corev1.LabelMetadataName: ns})...)
 	}
 	return rule
 }

@@ -31,6 +31,20 @@ func Hibernation(annotations map[string]string, now time.Time) Sleep {
 	return schedule.scheduled(woken, now)
 }
 
+// Woken is the value of annotation hypershift.openshift.io/hibernate that ends sleep of a cluster with this schedule: the last time to sleep, which then counts no
+// more. It is not now, which an operator whose clock is behind would take for a time until which to sleep. Empty: the schedule has not put anything to sleep.
+func Woken(schedule string, now time.Time) string {
+	s, err := ParseSchedule(schedule)
+	if err != nil {
+		return ""
+	}
+	slept := s.when(last(s.sleep, s.wall(now)))
+	if slept.IsZero() {
+		return ""
+	}
+	return slept.UTC().Format(time.RFC3339)
+}
+
 // WorkersOff says whether a HostedCluster is to have no machines now: it sleeps, is going to, or is not up again.
 func WorkersOff(hc *hyperv1.HostedCluster, now time.Time) bool {
 	c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterHibernated)

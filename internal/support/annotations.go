@@ -96,6 +96,7 @@ var annotations = func() []Entry {
 	add(Written, "a tag of what commands make in AWS", "hypershift.openshift.io/source")
 	add(Written, "is on the pod that restores an etcd in place, see docs/backup.md", "hypershift.openshift.io/etcd-restore")
 	add(Written, "tells which keys encrypt Secrets when a backup begins, see docs/backup.md", "hypershift.openshift.io/encryption-keys")
+	add(Written, "tells what a backup has no room for, see docs/backup.md", "hypershift.openshift.io/left-out")
 	add(Written, "tells of which HCPEtcdBackup a Job is", "hypershift.openshift.io/hcp", "hypershift.openshift.io/hcp-namespace", "hypershift.openshift.io/backup-name", "hypershift.openshift.io/backup-uid")
 	add(Written, onObjects, hyperv1.InterruptibleInstanceLabel, hyperv1.SpotInterruptionSignalAnnotation, "hypershift.openshift.io/external-private-service", "hypershift.openshift.io/azure-pls-external-private-svc", "hypershift.openshift.io/azure-pls-nat-subnet", "hypershift.openshift.io/azure-pls-cleanup", "hypershift.openshift.io/azure-private-link-service", "hypershift.openshift.io/last-applied-security-group-tags", "hypershift.openshift.io/oidc-documents",
 		hyperv1.PreviousRestartDateAnnotation, hyperv1.HasBeenAvailableAnnotation, hyperv1.KASServingCertHashAnnotation,

@@ -16,7 +16,14 @@ import (
 // deletionSlow is how long an object may keep its finalizers before that is more than usual.
 const deletionSlow = 2 * time.Minute
 
-// remover says who takes a finalizer off, and how to see whether that one works.
+// Finalizers of others.
+const (
+	// destroyFinalizer is that of `hypershift destroy cluster`, which imports this package. It goes last, after what only that command removes.
+	destroyFinalizer = "openshift.io/destroy-cluster"
+	claimFinalizer   = "kubernetes.io/pvc-protection"
+)
+
+// removers say who takes a finalizer off, and how to see whether that one works.
 var removers = map[string]string{
 	hyperv1.HostedClusterFinalizer:         "the operator of HyperShift for this object: hypershift-operator, or the control-plane-operator for a HostedControlPlane",
 	hyperv1.KarpenterFinalizer:             "the Karpenter operator",
@@ -27,6 +34,8 @@ var removers = map[string]string{
 	clusterv1.MachineDeploymentFinalizer:   "Cluster API's controllers: Deployment cluster-api of the control plane",
 	packagesv1.CachedFinalizer:             "the package operator, once the objects of the revision are gone",
 	packagesv1.MetricsFinalizer:            "the package operator",
+	destroyFinalizer:                       "`hypershift destroy cluster`, once nobody else holds the object",
+	claimFinalizer:                         "kube-controller-manager, once no pod uses the claim",
 	"foregroundDeletion":                   "the garbage collector of kube-controller-manager, once what the object owns is gone",
 	"orphan":                               "the garbage collector of kube-controller-manager",
 	"kubernetes":                           "the namespace controller of kube-controller-manager, once the namespace is empty",
@@ -36,6 +45,8 @@ var removers = map[string]string{
 var deletionRules = []Rule{
 	{ID: "deletion-cluster", On: kindHostedCluster, While: dying, See: deleting(hyperv1.HostedClusterDestroyed), Sees: "it is being deleted",
 		Ask: []edge{nodePools, controlPlane, controlPlaneNamespace, operators}, State: Waiting, Do: "wait: the message says what has to be deleted first"},
+	{ID: "deletion-unfinished-destroy", On: kindHostedCluster, While: dying, See: destroyUnfinished, Sees: "it has had finalizer `" + destroyFinalizer + "` for two minutes, and no other", State: Broken,
+		Do: "unless `hypershift destroy cluster` still runs, run it again, with the flags that it had: it removes what the cluster has outside, and then its finalizer. " + keepDestroyFinalizer},
 	{ID: "deletion-pool", On: kindNodePool, While: dying, See: deleting(hyperv1.NodePoolReadyConditionType), Sees: "it is being deleted", Ask: []edge{machinesOf, machinePrograms, operators}, State: Waiting, Do: "wait: machines are being removed"},
 	{ID: "deletion-drain-blocked", On: kindMachine, While: dying, See: drainBlocked, Sees: "`Deleting` says that a PodDisruptionBudget blocks it", State: Broken,
 		Do: "make the pods in the message satisfy their PodDisruptionBudget (more replicas, or another budget), or limit the wait with spec.nodeDrainTimeout of the NodePool"},
@@ -65,15 +76,34 @@ var heldKinds = []string{kindHostedCluster, kindNodePool, kindMachine, kindMachi
 func finalizerRules() []Rule {
 	var out []Rule
 	for _, kind := range heldKinds {
-		out = append(out, Rule{ID: "deletion-finalizer", On: kind, While: dying, See: finalizers, Sees: "it has finalizers that none of our programs removes, or has kept one for two minutes", State: Waiting, Do: "wait: the answer names who has to remove the finalizer"})
+		r := Rule{ID: "deletion-finalizer", On: kind, While: dying, See: finalizers, Sees: "it has finalizers that none of our programs removes, or has kept one for two minutes", State: Waiting, Do: "wait: the answer names who has to remove the finalizer"}
+		if kind == kindClaim {
+			r.Ask = []edge{endingUsersOf}
+		}
+		out = append(out, r)
 	}
 	return out
+}
+
+// keepDestroyFinalizer warns of the hand that helps: nobody knows afterwards what is left in the cloud.
+const keepDestroyFinalizer = "Don't take the finalizer off yourself: what the cluster has in a cloud would be left there"
+
+// destroyUnfinished: only the command that destroys clusters holds it, and it isn't known to run.
+func destroyUnfinished(s *scene, it *item) *seen {
+	if s.Now.Sub(*it.deleted) < deletionSlow || !slices.Equal(it.meta.Finalizers, []string{destroyFinalizer}) {
+		return nil
+	}
+	platform := strings.ToLower(Clean(string(it.typed.(*hyperv1.HostedCluster).Spec.Platform.Type)))
+	return &seen{field: "metadata.finalizers", text: destroyFinalizer, since: *it.deleted,
+		cause: fmt.Sprintf("`hypershift destroy cluster` has not cleaned up after HostedCluster %s, which its finalizer %s holds", it.Name, destroyFinalizer),
+		do: fmt.Sprintf("unless the command still runs, run it again, with the flags that it had: `hypershift destroy cluster %s --name %s --namespace %s`. %s",
+			platform, it.Name, it.Namespace, keepDestroyFinalizer)}
 }
 
 // deleting sees a condition that says what a deletion waits for, or else that it is one.
 func deleting(condition string) func(*scene, *item) *seen {
 	return func(s *scene, it *item) *seen {
-		if foreignFinalizers(it) != nil && len(ownFinalizers(it)) == 0 {
+		if len(it.meta.Finalizers) > 0 && len(ownFinalizers(it)) == 0 {
 			return nil // nobody of ours has anything left to do
 		}
 		for _, c := range it.conditions {
@@ -146,19 +176,43 @@ func namespaceHeld(s *scene, it *item) *seen {
 
 // finalizers tells who holds the object.
 func finalizers(s *scene, it *item) *seen {
-	list := foreignFinalizers(it)
-	if len(list) > 0 && len(ownFinalizers(it)) == 0 { // else ours have work to do, which other rules tell of
-		return &seen{field: "metadata.finalizers", text: Clean(strings.Join(list, ", ")), since: *it.deleted, state: Broken,
-			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs removes it", Clean(strings.Join(list, ", ")), it.Kind, it.Name),
+	foreign, own := foreignFinalizers(it), ownFinalizers(it)
+	if len(foreign) > 0 && len(own) == 0 { // else ours have work to do, which other rules tell of
+		list := Clean(strings.Join(foreign, ", "))
+		return &seen{field: "metadata.finalizers", text: list, since: *it.deleted, state: Broken,
+			cause: fmt.Sprintf("finalizer %s holds %s %s, and none of our programs removes it", list, it.Kind, it.Name),
 			do:    "find whose finalizer it is, and see why that program does not take it off; if it is gone for good, take the finalizer off yourself: kubectl patch"}
 	}
-	if s.Now.Sub(*it.deleted) < deletionSlow || len(it.meta.Finalizers) == 0 {
+	if s.Now.Sub(*it.deleted) < deletionSlow || len(own) == 0 {
 		return nil
 	}
-	first := it.meta.Finalizers[0]
-	return &seen{field: "metadata.finalizers", text: Clean(first), since: *it.deleted, state: Broken,
-		cause: fmt.Sprintf("finalizer %s still holds %s %s", Clean(first), it.Kind, it.Name),
-		do:    "it is taken off by " + removers[first] + ": see that this runs, and what its log says"}
+	saw := &seen{field: "metadata.finalizers", text: Clean(own[0]), since: *it.deleted, state: Broken,
+		cause: fmt.Sprintf("finalizer %s still holds %s %s", Clean(own[0]), it.Kind, it.Name),
+		do:    "it is taken off by " + removers[own[0]] + ": see that this runs, and what its log says"}
+	if users := usersOf(s, it); own[0] == claimFinalizer && len(users) > 0 {
+		user := users[max(0, slices.IndexFunc(users, func(p *item) bool { return p.deleted == nil }))] // one that is to stay holds it for as long as it does
+		saw.cause += fmt.Sprintf(": pod %s uses it", user.Name)
+		saw.do = "it is taken off by " + removers[claimFinalizer] + ": find out why that pod still runs, or delete it"
+		if user.deleted != nil {
+			saw.state, saw.do = Waiting, "wait: the pod is terminating"
+		}
+	}
+	return saw
+}
+
+// usersOf are the pods that use a volume claim. One that has no node yet gets no volume of a claim that is being deleted.
+func usersOf(s *scene, it *item) []*item {
+	return s.filter(kindPod, func(p *item) bool {
+		pod := p.typed.(*corev1.Pod)
+		return it.Kind == kindClaim && p.Namespace == it.Namespace && pod.Spec.NodeName != "" && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == it.Name
+		})
+	})
+}
+
+// endingUsersOf are those that are being deleted: of others it is no matter how they are.
+func endingUsersOf(s *scene, it *item) []*item {
+	return slices.DeleteFunc(usersOf(s, it), func(p *item) bool { return p.deleted == nil })
 }
 
 func foreignFinalizers(it *item) []string {
@@ -171,8 +225,12 @@ func foreignFinalizers(it *item) []string {
 	return out
 }
 
+// ownFinalizers are those that a running program takes off. That of the command that destroys clusters waits for all others, and a rule of its own tells of it.
 func ownFinalizers(it *item) []string {
-	return slices.DeleteFunc(slices.Clone(it.meta.Finalizers), func(f string) bool { return slices.Contains(foreignFinalizers(it), f) })
+	return slices.DeleteFunc(slices.Clone(it.meta.Finalizers), func(f string) bool {
+		_, known := removers[f]
+		return !known || f == destroyFinalizer
+	})
 }
 
 // inNamespace are objects that were read of a namespace and are being deleted.

@@ -49,13 +49,6 @@ func mc(kind string, status metav1.ConditionStatus, reason, message string) func
 	return func(w *world) { w.machineSays(kind, status, reason, message) }
 }
 
-func dyingMachine(reason, message string, finalizers ...string) func(*world) {
-	return func(w *world) {
-		deleted(&w.Machines[0].ObjectMeta, 10*time.Minute, append(finalizers, clusterv1.MachineFinalizer)...)
-		w.machineSays(clusterv1.MachineDeletingCondition, yes, reason, message)
-	}
-}
-
 func pk(kind string, status metav1.ConditionStatus, reason, message string) func(*world) {
 	return func(w *world) { w.packageSays(kind, status, reason, message) }
 }
@@ -348,61 +341,6 @@ var packageRows = []row{
 	{"rollout-returned", fleet, fl(packagesv1.ConditionProgressing, yes, "x. Failed and returned to the last good version: a."), why.Broken, "returned"},
 	{"rollout-waits-for-cluster", fleet, fl(packagesv1.ConditionProgressing, yes, "x. Hosted clusters that are not Available, and come last in their group: clusters/q."), why.Held, "clusters/q"},
 	{"rollout-under-way", fleet, fl(packagesv1.ConditionProgressing, yes, "1/6 packages progressed."), why.Waiting, "1/6"},
-}
-
-var deletionRows = []row{
-	{"deletion-cluster", demo, func(w *world) {
-		deleted(&w.HostedClusters[0].ObjectMeta, time.Minute, hyperv1.HostedClusterFinalizer)
-		w.says(hyperv1.HostedClusterDestroyed, no, "Waiting", "Waiting for Cluster x")
-		w.NodePools = nil
-	}, why.Waiting, "Waiting for Cluster x"},
-	{"deletion-pool", workers, func(w *world) {
-		deleted(&w.NodePools[0].ObjectMeta, time.Minute, hyperv1.NodePoolFinalizer)
-		w.Machines = nil
-		w.poolSays(hyperv1.NodePoolReadyConditionType, no, "Deleting", "there are still Machines: a")
-	}, why.Waiting, "still Machines"},
-	{"deletion-drain-blocked", machine, dyingMachine(clusterv1.MachineDeletingDrainingNodeReason, "Drain not completed:\n* Pod a/b: cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 1 healthy pods"), why.Broken, "budget web"},
-	{"deletion-volumes", machine, dyingMachine(clusterv1.MachineDeletingWaitingForVolumeDetachReason, "volume v"), why.Broken, "volume v"},
-	{"deletion-hook", machine, dyingMachine(clusterv1.MachineDeletingWaitingForPreDrainHookReason, "hook h"), why.Broken, "hook h"},
-	{"deletion-infrastructure", machine, dyingMachine(clusterv1.MachineDeletingWaitingForInfrastructureDeletionReason, "AWSMachine x"), why.Broken, "AWSMachine x"},
-	{"deletion-draining", machine, func(w *world) {
-		dyingMachine(clusterv1.MachineDeletingDrainingNodeReason, "3 pods are moving")(w)
-		w.Machines[0].DeletionTimestamp = ptr.To(ago(time.Minute))
-	}, why.Waiting, "3 pods"},
-	{"deletion-control-plane", why.Object{Kind: "HostedControlPlane", Namespace: ns, Name: "demo"}, func(w *world) {
-		deleted(&w.HostedControlPlanes[0].ObjectMeta, time.Minute, hyperv1.HostedControlPlaneFinalizer)
-	}, why.Waiting, "being deleted"},
-	{"deletion-namespace", why.Object{Kind: "Namespace", Name: ns}, func(w *world) {
-		deleted(&w.Namespaces[0].ObjectMeta, 10*time.Minute)
-		w.Namespaces[0].Status.Conditions = []corev1.NamespaceCondition{{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "pods. has 1 resource instances"}}
-	}, why.Broken, "pods. has 1"},
-	{"deletion-package", addon, func(w *world) {
-		deleted(&w.Packages[0].ObjectMeta, time.Minute, packagesv1.MetricsFinalizer)
-		w.ObjectDeployments = nil
-	}, why.Waiting, "being deleted"},
-	{"deletion-revision", addon, func(w *world) {
-		deleted(&w.Packages[0].ObjectMeta, 10*time.Minute)
-		deleted(&w.ObjectDeployments[0].ObjectMeta, 10*time.Minute)
-		deleted(&w.ObjectSets[0].ObjectMeta, 10*time.Minute, packagesv1.CachedFinalizer)
-		set(&w.ObjectSets[0].Status.Conditions, packagesv1.ConditionDeleting, yes, "WaitingForObjects", `Phase "deploy" waits until a/x are gone`)
-	}, why.Broken, "a/x are gone"},
-	{"deletion-phase", why.Object{Kind: "ObjectSetPhase", Namespace: ns, Name: "addon-1-deploy"}, func(w *world) {
-		deleted(&w.ObjectSetPhases[0].ObjectMeta, 10*time.Minute, packagesv1.CachedFinalizer)
-		set(&w.ObjectSetPhases[0].Status.Conditions, packagesv1.ConditionDeleting, yes, "WaitingForObjects", "b/y are gone")
-	}, why.Broken, "b/y are gone"},
-	{"deletion-finalizer", why.Object{Kind: "Deployment", Namespace: ns, Name: "kube-apiserver"}, func(w *world) {
-		for i := range w.Deployments {
-			if w.Deployments[i].Name == "kube-apiserver" {
-				deleted(&w.Deployments[i].ObjectMeta, 10*time.Minute, "foregroundDeletion")
-			}
-		}
-	}, why.Broken, "finalizer foregroundDeletion still holds"},
-	{"deletion-cluster", demo, func(w *world) { // somebody else's finalizer does not hold it yet
-		deleted(&w.HostedClusters[0].ObjectMeta, time.Minute, hyperv1.HostedClusterFinalizer, "example.com/keep")
-		w.says(hyperv1.HostedClusterDestroyed, no, "Waiting", "Waiting for NodePool workers")
-	}, why.Waiting, "Waiting for NodePool workers"},
-	{"not-found", why.Object{Kind: "HostedCluster", Namespace: "clusters", Name: "nobody"}, func(*world) {}, why.Broken, "there is no HostedCluster clusters/nobody"},
-	{"unreadable", why.Object{Kind: "Machine", Namespace: ns, Name: "x"}, func(w *world) { w.Unread = map[string]string{"Machine": "connection refused"} }, why.Broken, "connection refused"},
 }
 
 // textRows are errors that are known wherever they stand.

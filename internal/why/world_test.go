@@ -142,6 +142,18 @@ func (w *world) pod(namespace, name, app string) {
 	w.Pods = append(w.Pods, p)
 }
 
+// mount has a pod use a claim.
+func (w *world) mount(pod, claim string, edit func(*corev1.Pod)) {
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if p.Namespace != ns || p.Name != pod {
+			continue
+		}
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+		edit(p)
+	}
+}
+
 func (w *world) deployment(namespace, name string) {
 	w.Deployments = append(w.Deployments, appsv1.Deployment{ObjectMeta: object(namespace, name), Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(1)), Selector: selector(name)},
 		Status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, AvailableReplicas: 1, UpdatedReplicas: 1}})

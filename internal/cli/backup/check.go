@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
+	"hcp.internal/platform/internal/contract/backups"
+	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/etcdbackup/bundle"
 	"hcp.internal/platform/internal/kube/read"
 	"hcp.internal/platform/internal/version"
@@ -32,6 +35,8 @@ type world struct {
 	sources []client.Object
 	// secrets likewise, of the control plane.
 	secrets []*corev1.Secret
+	// etcd is the StatefulSet of the cluster that is there; nil: there is none.
+	etcd *appsv1.StatefulSet
 	// versions are the minors that the operator can host; nil: it doesn't say.
 	versions []string
 }
@@ -44,6 +49,9 @@ func look(ctx context.Context, c client.Client, operator string, m made) (world,
 		return w, err
 	}
 	if w.namespace, err = read.Optional(ctx, c, client.ObjectKey{Name: m.controlPlane()}, &corev1.Namespace{}); err != nil {
+		return w, err
+	}
+	if w.etcd, err = read.Optional(ctx, c, client.ObjectKey{Namespace: m.controlPlane(), Name: names.Etcd}, &appsv1.StatefulSet{}); err != nil {
 		return w, err
 	}
 	all := &hyperv1.HostedClusterList{}
@@ -94,6 +102,8 @@ func look(ctx context.Context, c client.Client, operator string, m made) (world,
 type report struct {
 	lines    []string
 	refusals []string
+	// again: the HostedCluster is there, by a command that has not ended, and what that has left is to be done.
+	again bool
 }
 
 // judge says what would be done, and why it can't be. It is pure.
@@ -110,6 +120,11 @@ func judge(s saved, w world, m made, t target) report {
 		what = "Clone"
 	}
 	say("%-14s HostedCluster %s/%s with its control plane in namespace %s", what, t.namespace, t.name, m.controlPlane())
+	if r.again = begun(s, w, t); r.again {
+		say("Continue       it was created from this backup at %s, by a command that has not ended: nothing is restored again. NodePools of the backup that are missing are created, "+
+			"unless there is --without-node-pools, and what that command has left is done", w.cluster.CreationTimestamp.UTC().Format(time.RFC3339))
+		return r
+	}
 	say("Objects        %d that it names, %d authorities and keys, %d NodePools", len(m.sources), len(m.secrets)-1, len(m.pools))
 	if hc := s.objects.HostedCluster; t.clone && hc.Spec.ServiceAccountSigningKey != nil {
 		say("Left out       spec.serviceAccountSigningKey, and issuer %s, which is that key's: the clone makes a key of its own, and its issuer is the default", hc.Spec.IssuerURL)
@@ -151,6 +166,26 @@ func judge(s saved, w world, m made, t target) report {
 		refuse("clusters of platform %s can't be cloned: controllers in the clone would take disks and load balancers of the other cluster for their own", p)
 	}
 	return r
+}
+
+// begun says whether the HostedCluster that is there was made of this backup by a command that has not ended: Secret etcd-restore is what goes last. A restore in place has such a
+// Secret, too, and is noted.
+func begun(s saved, w world, t target) bool {
+	hc, ns := w.cluster, w.namespace
+	if hc == nil || !hc.DeletionTimestamp.IsZero() || ns == nil || ns.Annotations[hyperv1.HostedClusterAnnotation] != t.namespace+"/"+t.name || len(w.secrets) == 0 || w.secrets[0] == nil {
+		return false
+	}
+	if hc.Spec.Etcd.Managed == nil || !slices.Equal(hc.Spec.Etcd.Managed.Storage.RestoreSnapshotURL, []string{t.url}) {
+		return false
+	}
+	if w.etcd != nil && w.etcd.Annotations[backups.RecoveryAnnotation] != "" {
+		return false
+	}
+	from, saved := hc.Annotations[backups.CloneOfAnnotation], s.objects.HostedCluster
+	if t.clone {
+		return from == saved.Namespace+"/"+saved.Name
+	}
+	return from == saved.Annotations[backups.CloneOfAnnotation] && hc.Spec.InfraID == saved.Spec.InfraID
 }
 
 // sayShards tells what the backup has of other etcds.

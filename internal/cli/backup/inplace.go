@@ -38,8 +38,9 @@ import (
 // standing is a hosted cluster whose data is to be replaced.
 type standing struct {
 	cluster *hyperv1.HostedCluster // nil: there is none
-	// keys is what kube-apiserver decrypts with; nil: nothing is encrypted.
-	keys *corev1.Secret
+	// keys is what kube-apiserver decrypts with; nil: nothing is encrypted. rotation is how far a change of them is.
+	keys     *corev1.Secret
+	rotation hyperv1.SecretEncryptionStatus
 	// image has the programs that restore; empty: the control plane has no operator.
 	image    string
 	machines []unstructured.Unstructured
@@ -57,6 +58,13 @@ func lookInPlace(ctx context.Context, c client.Client, key client.ObjectKey) (st
 	namespace := names.NamespaceOf(st.cluster)
 	if st.keys, err = read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: encryption.ConfigSecret}, &corev1.Secret{}); err != nil {
 		return st, err
+	}
+	hcp, err := read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: st.cluster.Name}, &hyperv1.HostedControlPlane{})
+	if err != nil {
+		return st, err
+	}
+	if hcp != nil { // the HostedCluster says the same a little later
+		st.rotation = hcp.Status.SecretEncryption
 	}
 	operator, err := read.Optional(ctx, c, client.ObjectKey{Namespace: namespace, Name: names.ControlPlaneOperator}, &appsv1.Deployment{})
 	if err != nil {
@@ -170,7 +178,9 @@ func judgeInPlace(s saved, st standing, t target) report {
 	}
 	refuseVersions(b, world{}, refuse)
 	refuseRelease(b.Cluster.Version, hc, refuse)
-	refuseKeys(s, st, refuse)
+	if st.restoredAt(t.url) == "" { // what is in may be written with newer ones since
+		refuseKeys(s, st, refuse)
+	}
 	if len(b.Etcd.Shards) > 0 {
 		say("Not saved      shards of etcd keep what they have: %s", strings.Join(b.Etcd.Shards, ", "))
 	}
@@ -180,7 +190,7 @@ func judgeInPlace(s saved, st standing, t target) report {
 		}
 	}
 	say("Machines       %d stay", len(st.machines))
-	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 {
+	if later := nodesOnlyIn(st.machines, s.objects.Machines); len(later) > 0 && !s.objects.NoMachines {
 		say("Later nodes    %s: they aren't in the backup, and don't come back by themselves. A health check replaces their machines (spec.management.autoRepair); otherwise, delete the Machines",
 			strings.Join(later, ", "))
 	}
@@ -219,9 +229,26 @@ func refuseKeys(s saved, st standing, refuse func(string, ...any)) {
 	if st.keys != nil {
 		now = st.keys.Data
 	}
-	if !equality.Semantic.DeepEqual(then, now) {
-		refuse("Secrets of the backup are encrypted with other keys than those that kube-apiserver has now: they could not be read. Destroy the cluster and restore without --in-place, which brings the keys")
+	const remedy = "Destroy the cluster and restore without --in-place, which brings the keys"
+	switch {
+	case !equality.Semantic.DeepEqual(then, now):
+		refuse("Secrets of the backup are encrypted with other keys than those that kube-apiserver has now: they could not be read. %s", remedy)
+	case severalKeys(now) && !sameRotation(s.objects.HostedCluster.Status.SecretEncryption, st.rotation):
+		refuse("Secrets of the backup are encrypted with several keys, whose change was not where it is now: one of them may be dropped, and what is encrypted with it could not be read any more. %s", remedy)
 	}
+}
+
+// severalKeys: something stored may be encrypted with any of them.
+func severalKeys(config map[string][]byte) bool {
+	keys, err := encryption.ParseKeys(config)
+	return err == nil && len(keys) > 1
+}
+
+// sameRotation says whether a change of keys has the same beginning and end, so that who carries it out, or has, knows of each key that anything in the backup has. A change that
+// is under way writes everything again, from the first object, once the data is in.
+func sameRotation(then, now hyperv1.SecretEncryptionStatus) bool {
+	same := func(a, b encryption.Ref) bool { return encryption.HashOf(a, "") == encryption.HashOf(b, "") }
+	return same(then.ActiveKey, now.ActiveKey) && same(then.TargetKey, now.TargetKey)
 }
 
 // wayOut lets the pod that restores reach names and the storage, whatever else its namespace forbids.
@@ -240,9 +267,6 @@ func wayOut(credentials []byte, namespace string) *networkingv1.NetworkPolicy {
 	p.Spec.Egress = append(p.Spec.Egress, rule)
 	return p
 }
-
-// bump leads beyond every revision of a cluster that writes less than a thousand times a second, from whenever it was restored last.
-func bump(now time.Time) uint64 { return uint64(now.Unix()) * 1000 }
 
 // runInPlace replaces the data of a cluster that is there.
 func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Client, s opened, read saved, t target) error {
@@ -265,6 +289,10 @@ func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Clie
 		return fmt.Errorf("nothing was written: all data of HostedCluster %s/%s would be replaced: add --yes if you want the backup's data instead", t.namespace, t.name)
 	}
 	namespace := names.NamespaceOf(st.cluster)
+	parts, err := tell(ctx, c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}, read.manifest, s.data)
+	if err != nil {
+		return err
+	}
 	access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: backups.Secret}, Data: s.data}
 	way := wayOut(s.data[backups.CredentialsKey], namespace)
 	for _, o := range []client.Object{access, way} {
@@ -273,7 +301,7 @@ func (r *restoring) runInPlace(ctx context.Context, out io.Writer, c client.Clie
 		}
 	}
 	q := etcdrecovery.Quorum{Client: c, Cluster: key, Namespace: namespace, Name: names.Etcd, From: names.Etcd + "-0", Log: out, Poll: time.Second,
-		Snapshot: &etcdrecovery.Snapshot{URL: t.url, Image: st.image, Bump: bump(time.Now()), Shards: read.manifest.ShardNames()}}
+		Snapshot: &etcdrecovery.Snapshot{URL: t.url, Image: st.image, Bump: parts[""].RevisionBump, ShardBumps: bumpsOf(parts), Shards: read.manifest.ShardNames()}}
 	err = q.Run(ctx)
 	if err != nil && !errors.Is(err, etcdrecovery.ErrNotRestored) {
 		return err // the next run needs the Secret, too

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,9 +53,6 @@ func build(o bundle.Objects, t target) (made, error) {
 	hc := o.HostedCluster.DeepCopy()
 	hc.ObjectMeta = fresh(hc.ObjectMeta, t.namespace, t.name)
 	hc.Status = hyperv1.HostedClusterStatus{}
-	for _, gone := range []string{"hypershift.openshift.io/migration-in-progress", corev1.LastAppliedConfigAnnotation} {
-		delete(hc.Annotations, gone)
-	}
 	if hc.Spec.Etcd.Managed == nil {
 		return made{}, fmt.Errorf("the etcd of the cluster was not managed by the operator: there is nothing to restore")
 	}
@@ -122,12 +120,21 @@ func build(o bundle.Objects, t target) (made, error) {
 	return m, nil
 }
 
+// leftOut are annotations that API servers and controllers have added: hashes of what was applied, and where the objects of Cluster API were and how they came there. There are
+// none of those yet, and the operator here says where it stores them; one that stores them elsewhere would take the cluster for another's for ever.
+var leftOut = []string{
+	corev1.LastAppliedConfigAnnotation,
+	hyperv1.PrivateCAPITypesAnnotation, hyperv1.PrivateCAPIMigrationInProgressAnnotation, hyperv1.PrivateCAPIMigrationLockAnnotation, hyperv1.PrivateCAPIMigrationAckAnnotation,
+	hyperv1.PrivateCAPIMigrateAnnotation, hyperv1.PrivateCAPIRollbackAnnotation, hyperv1.PrivateCAPIMovedAnnotation, hyperv1.PrivateCAPIMigrationFailedAnnotation,
+}
+
 // fresh is metadata without what an API server and its controllers have added.
 func fresh(m metav1.ObjectMeta, namespace, name string) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: m.Labels, Annotations: map[string]string{}}
 	for k, v := range m.Annotations {
-		// Who refers to a source is noted by the operator again; so are hashes of what it applied.
-		if !strings.HasPrefix(k, hyperv1.ReferencedResourceAnnotationPrefix) && k != corev1.LastAppliedConfigAnnotation {
+		legacy := k == hyperv1.HostedClusterScopeAnnotation && v == hyperv1.LegacyScope // the same as no annotation about storage; other scopes are the user's
+		// Who refers to a source is noted by the operator again.
+		if !strings.HasPrefix(k, hyperv1.ReferencedResourceAnnotationPrefix) && !slices.Contains(leftOut, k) && !legacy {
 			out.Annotations[k] = v
 		}
 	}

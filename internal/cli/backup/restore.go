@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -62,7 +63,8 @@ func RestoreCommand() *cobra.Command {
 
 The command first reads and checks everything: who made the backup, that it is complete, that this version can host its release, that there is room for it, and that nothing
 conflicts with it. --dry-run stops there. Only then does it write: the objects that the HostedCluster references, its certificate authorities and service account signing key, the
-HostedCluster, whose etcd starts from the snapshot, and the NodePools. It changes and deletes nothing that exists.
+HostedCluster, whose etcd starts from the snapshot, and the NodePools. It changes and deletes nothing that exists. If it is interrupted, run it again with the same flags: it goes on,
+and cleans up at the end.
 
 With --in-place, the HostedCluster exists, and the backup's content replaces all its data. Certificate authorities, addresses, machines and NodePools stay: workers keep running, and
 reach their API server again after half a minute. The HostedCluster is paused, API servers and etcd are stopped, and the snapshot is restored on etcd's volume beside the previous
@@ -153,20 +155,42 @@ func (r *restoring) run(ctx context.Context, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "Nothing was written: this was a dry run.")
 		return err
 	}
-	started := time.Now()
-	if err := write(ctx, c, m, p); err != nil {
+	if report.again {
+		err = writePools(ctx, c, m, p)
+	} else if _, err = tell(ctx, c, &corev1.Namespace{}, read.manifest, m.secrets[0].Data); err == nil {
+		err = write(ctx, c, m, p)
+	}
+	if err != nil {
 		return err
 	}
 	if !r.wait {
-		_, err := fmt.Fprintf(out, "When the cluster is available, delete Secret and NetworkPolicy %s in namespace %s: the Secret holds the key of the backup.\n", m.secrets[0].Name, m.namespace.Name)
+		_, err := fmt.Fprintf(out, "When the cluster is available, run the command again without --wait=false: %s\n", m.left(t))
 		return err
 	}
+	if err := r.await(ctx, c, m, t, p); err != nil {
+		return fmt.Errorf("%w\nThe HostedCluster has been created. Run the command again, with the same flags, to go on: %s", err, m.left(t))
+	}
+	return nil
+}
+
+// await waits until the cluster is available, and clears up.
+func (r *restoring) await(ctx context.Context, c client.Client, m made, t target, p *progress.Printer) error {
 	o := create.NewOptions(m.cluster.Spec.Platform.Type)
 	o.Namespace, o.Name, o.Timeout = t.namespace, t.name, r.timeout
 	if err := create.Wait(ctx, o, c, p); err != nil {
 		return err
 	}
-	return finish(ctx, c, r.connect, m, t, started, p)
+	return finish(ctx, c, r.connect, m, t, p)
+}
+
+// left is what stays of a restore until its command has ended.
+func (m made) left(t target) string {
+	what := "what belongs to machines that are gone"
+	if t.clone {
+		what += ", and token Secrets of the original cluster"
+	}
+	return fmt.Sprintf("it waits, and then deletes Secret %s in namespace %s, which holds the key of the backups and the credentials of the storage, its NetworkPolicy, and, in the hosted cluster, %s",
+		m.secrets[0].Name, m.namespace.Name, what)
 }
 
 // checked is the URL of the snapshot that was checked. A URL that ends with .db may have led to it as well, and would later lead etcd to an unsealed one if somebody put it there.

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,10 @@ func write(ctx context.Context, c client.Client, m made, p *progress.Printer) er
 		return err
 	}
 	p.Printf("HostedCluster %s/%s created", m.cluster.Namespace, m.cluster.Name)
+	return writePools(ctx, c, m, p)
+}
+
+func writePools(ctx context.Context, c client.Client, m made, p *progress.Printer) error {
 	for _, pool := range m.pools {
 		if err := ensure(ctx, c, pool); err != nil {
 			return err
@@ -88,10 +93,15 @@ const (
 	page = 500
 )
 
-// finish clears up when the cluster is available: what let etcd read the backup goes, and in the hosted cluster what belongs to machines that are no more.
-func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t target, started time.Time, p *progress.Printer) error {
+// finish clears up when the cluster is available: what let etcd read the backup goes, and in the hosted cluster what belongs to machines that are no more. The Secret without its
+// keys goes last: while it is there, the command can be run again.
+func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t target, p *progress.Printer) error {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, m.key(), hc); err != nil {
+		return fmt.Errorf("reading HostedCluster %s: %w", m.key(), err)
+	}
 	shards, _ := backups.ShardsOf(m.cluster.Spec.Etcd)
 	err := p.Until(ctx, "etcd without its init container", func(ctx context.Context) (progress.State, error) {
 		for _, name := range backups.EtcdsOf(shards) {
@@ -108,19 +118,35 @@ func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t
 	if err != nil {
 		return err
 	}
-	gone := []client.Object{m.secrets[0].DeepCopy()}
-	if m.way != nil {
-		gone = append(gone, m.way.DeepCopy())
+	access := m.secrets[0].DeepCopy()
+	if err := c.Patch(ctx, access, client.RawPatch(types.MergePatchType, []byte(`{"data":null}`))); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking the keys from %s: %w", connect.DescribeIn(c.Scheme(), access), err)
 	}
-	for _, o := range gone {
-		if err := c.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s: %w", connect.DescribeIn(c.Scheme(), o), err)
+	if m.way != nil {
+		if err := drop(ctx, c, m.way.DeepCopy()); err != nil {
+			return err
 		}
 	}
 	hosted, err := hostedClient(ctx, c, flags, t)
 	if err != nil {
 		return err
 	}
+	// By the clock of the management cluster, not by that of who runs the command: what is older came with the snapshot.
+	if err := forgetOld(ctx, hosted, m, t, hc.CreationTimestamp.Time, p); err != nil {
+		return err
+	}
+	return drop(ctx, c, access)
+}
+
+func drop(ctx context.Context, c client.Client, o client.Object) error {
+	if err := c.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting %s: %w", connect.DescribeIn(c.Scheme(), o), err)
+	}
+	return nil
+}
+
+// forgetOld deletes in the hosted cluster what is of machines, and of the cluster that a clone was made of, from before a time.
+func forgetOld(ctx context.Context, hosted client.Client, m made, t target, before time.Time, p *progress.Printer) error {
 	// Workers of one's own find the same cluster under the same address. Others have been made anew.
 	own := m.cluster.Spec.Platform.Type == hyperv1.NonePlatform || m.cluster.Spec.Platform.Type == hyperv1.AgentPlatform
 	if own && !t.clone {
@@ -128,15 +154,15 @@ func finish(ctx context.Context, c client.Client, flags connect.Flags, m made, t
 	}
 	lists := []client.ObjectList{&corev1.NodeList{}, &storagev1.VolumeAttachmentList{}, &certificatesv1.CertificateSigningRequestList{}}
 	for _, list := range lists {
-		if err := deleteOlder(ctx, hosted, list, started, p, nil); err != nil {
+		if err := deleteOlder(ctx, hosted, list, before, p, nil); err != nil {
 			return err
 		}
 	}
-	if err := deleteOlder(ctx, hosted, &coordinationv1.LeaseList{}, started, p, nil, client.InNamespace(corev1.NamespaceNodeLease)); err != nil || !t.clone {
+	if err := deleteOlder(ctx, hosted, &coordinationv1.LeaseList{}, before, p, nil, client.InNamespace(corev1.NamespaceNodeLease)); err != nil || !t.clone {
 		return err
 	}
 	token := func(o client.Object) bool { return o.(*corev1.Secret).Type == corev1.SecretTypeServiceAccountToken }
-	return deleteOlder(ctx, hosted, &corev1.SecretList{}, started, p, token)
+	return deleteOlder(ctx, hosted, &corev1.SecretList{}, before, p, token)
 }
 
 // readsBackup says why an etcd may still need what lets it read the backup; empty: it doesn't.

@@ -22,6 +22,7 @@ import (
 	"hcp.internal/platform/internal/cli/output"
 	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/kube/patch"
+	pages "hcp.internal/platform/internal/kube/read"
 )
 
 // ExitRefused is the exit code of migrate --dry-run if something speaks against a move.
@@ -194,8 +195,8 @@ func printReports(out io.Writer, reports []migration.Report) {
 	}
 }
 
-// maxClusters bounds what is listed.
-const maxClusters = 1000
+// pageSize is how many hosted clusters are read at once.
+const pageSize = 500
 
 func (o *migrateOptions) clusters(ctx context.Context, c client.Client, name string) ([]hyperv1.HostedCluster, error) {
 	if name != "" {
@@ -205,12 +206,16 @@ func (o *migrateOptions) clusters(ctx context.Context, c client.Client, name str
 		}
 		return []hyperv1.HostedCluster{*hc}, nil
 	}
+	var all []hyperv1.HostedCluster
 	list := &hyperv1.HostedClusterList{}
-	if err := c.List(ctx, list, client.Limit(maxClusters)); err != nil {
-		return nil, fmt.Errorf("listing HostedClusters: %w", err)
+	for err := range pages.Pages(ctx, c, list, pageSize) {
+		if err != nil {
+			return nil, fmt.Errorf("listing HostedClusters: %w", err)
+		}
+		all = append(all, list.Items...)
 	}
-	slices.SortFunc(list.Items, func(a, b hyperv1.HostedCluster) int {
+	slices.SortFunc(all, func(a, b hyperv1.HostedCluster) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
-	return list.Items, nil
+	return all, nil
 }

@@ -136,7 +136,7 @@ func TestMigrateAsk(t *testing.T) {
 		o := &migrateOptions{namespace: standard, operator: standard, watch: true, every: time.Millisecond}
 		ends, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		err = o.follow(ends, c, &out, output.JSON, "demo")
+		err = o.follow(ends, c, &out, io.Discard, output.JSON, "demo")
 		g.Expect(exit.Code(err)).To(Equal(exit.Held))
 		g.Expect(err).To(MatchError(ContainSubstring(standard + "/demo (Held)")))
 		var list []Status

@@ -19,6 +19,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/hostedcluster/migration"
 	"hcp.internal/platform/internal/kube/conditions"
 )
@@ -167,7 +168,7 @@ migration was rolled back or doesn't start before somebody does something; its m
 			if err != nil {
 				return err
 			}
-			return o.follow(cmd.Context(), c, cmd.OutOrStdout(), format, strings.Join(args, ""))
+			return o.follow(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr(), format, strings.Join(args, ""))
 		},
 	}
 	cmd.ValidArgsFunction = connect.CompleteArgument(&o.connect, hyperv1.GroupVersion.WithKind("HostedClusterList"), &o.namespace, true)
@@ -184,14 +185,14 @@ const (
 	heldLooks = 20
 )
 
-// follow prints the states, with --watch until none of them changes by itself any more.
-func (o *migrateOptions) follow(ctx context.Context, c client.Client, out io.Writer, format output.Format, name string) error {
+// follow prints the states, with --watch until none of them changes by itself any more. What is no state is said on the side.
+func (o *migrateOptions) follow(ctx context.Context, c client.Client, out, said io.Writer, format output.Format, name string) error {
 	var last []Status
-	same := 0
+	same, patience := 0, progress.NewPatience(said, nil)
 	return wait.PollUntilContextCancel(ctx, cmp.Or(o.every, lookEvery), true, func(ctx context.Context) (bool, error) {
 		list, err := o.statuses(ctx, c, name)
-		if err != nil {
-			return false, err
+		if bad := patience.Bear(ctx, err); bad != nil || err != nil {
+			return false, bad
 		}
 		same++
 		if last == nil || !slices.Equal(list, last) {

@@ -68,6 +68,30 @@ func TestVerify(t *testing.T) {
 		g.Expect(call(t.Context(), t, env, &out, "verify", "--traffic", file)).To(Succeed(), "%s", &out)
 		g.Expect(out.String()).To(HavePrefix("3 requests both ways: "))
 	})
+	t.Run("When a recorded deletion can't be a dry run it should be skipped, and delete nothing", func(t *testing.T) {
+		g := NewWithT(t)
+		path := "/apis/cluster.x-k8s.io/v1beta2/namespaces/" + private + "/clusters/of-" + private
+		var lines []byte
+		for _, one := range []Request{
+			{Method: "DELETE", Path: path, ContentType: "application/yaml", Body: "propagationPolicy: Orphan\n"},
+			{Method: "DELETE", Path: path, ContentType: "application/json", Body: "null"},
+			{Method: "DELETE", Path: path, ContentType: "application/json", Body: `{"dryRun":[],"propagationPolicy":"Background"}`},
+			{Method: "DELETE", Path: path},
+		} {
+			line, err := json.Marshal(one)
+			g.Expect(err).NotTo(HaveOccurred())
+			lines = append(append(lines, line...), '\n')
+		}
+		file := filepath.Join(t.TempDir(), "traffic.jsonl")
+		g.Expect(os.WriteFile(file, lines, 0o600)).To(Succeed())
+		var out bytes.Buffer
+		g.Expect(call(t.Context(), t, env, &out, "verify", "--traffic", file)).To(Succeed(), "%s", &out)
+		g.Expect(out.String()).To(And(HavePrefix("2 requests both ways: "), HaveSuffix("; 2 skipped\n")))
+		server, _ := viewOf(t, env.Config)
+		resp, body := get(t, server.URL+path)
+		g.Expect(resp.StatusCode).To(Equal(200), "it was deleted")
+		g.Expect(body).NotTo(ContainSubstring("deletionTimestamp"))
+	})
 	t.Run("When the file or a number is wrong it should say where", func(t *testing.T) {
 		g := NewWithT(t)
 		file := filepath.Join(t.TempDir(), "traffic.jsonl")

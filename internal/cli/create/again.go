@@ -33,6 +33,9 @@ func (o Options) kept(g Generated) []string {
 	if o.keepsRelease {
 		notes = append(notes, fmt.Sprintf("HostedCluster %s exists already: kept its release %s; --release-image changes it", name, o.ReleaseImage))
 	}
+	if o.keepsNetwork {
+		notes = append(notes, fmt.Sprintf("HostedCluster %s exists already: kept its network %s, which --network-type changes", name, o.NetworkType))
+	}
 	fresh := o
 	fresh.existing = nil
 	if !equality.Semantic.DeepEqual(hostedCluster(fresh, g).Spec.SecretEncryption, o.existing.Spec.SecretEncryption) {

@@ -31,6 +31,10 @@ func (a *agent) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.namespace, "agent-namespace", "", "Namespace in which Agents are looked for (required)")
 	fs.StringVar(&a.address, "api-server-address", "", "Publish by node port at this host name or address (default: the address of a node of the management cluster)")
 	a.machines.addFlags(fs)
+	if domain := fs.Lookup("external-dns-domain"); domain != nil { // of every platform; Options.Validate refuses it on this one
+		domain.Usage = "Not in this version: services are published by node port, for which external-dns makes no records"
+		domain.Hidden = true
+	}
 }
 
 func (a *agent) load(fs *pflag.FlagSet, o *Options) error {

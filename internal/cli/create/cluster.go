@@ -1,6 +1,7 @@
 package create
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,7 +27,8 @@ import (
 // Cluster creates the hosted cluster that o describes and, with o.Wait, waits until it can be used. Progress goes to out.
 //
 // It may be called again with the same options at any time, also after it was interrupted: keys, the infrastructure id and, if o
-// names none, the release that exist are kept, everything else is made as o says. The API server refuses changes of what can't change.
+// names none, the release, the network and how services are published are kept, everything else is made as o says. The API server
+// refuses changes of what can't change.
 func Cluster(ctx context.Context, o Options, out io.Writer) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -67,9 +69,6 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 
 // prepare asks the management cluster for what the flags leave open, and refuses what can't be made there. It writes nothing.
 func (o *Options) prepare(ctx context.Context, c client.Client) error {
-	if err := complete(ctx, o, c); err != nil {
-		return err
-	}
 	if o.VersionCheck {
 		if err := checkVersion(ctx, c); err != nil {
 			return err
@@ -84,14 +83,20 @@ func (o *Options) prepare(ctx context.Context, c client.Client) error {
 		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
 	case err == nil && !existing.DeletionTimestamp.IsZero():
 		return fmt.Errorf("HostedCluster %s/%s is being deleted: wait with `hypershift destroy cluster %s --namespace %s --name %s`",
-			o.Namespace, o.Name, platformArg(o.Platform), o.Namespace, o.Name)
+			o.Namespace, o.Name, cmp.Or(PlatformArg(existing.Spec.Platform.Type), PlatformArg(o.Platform)), o.Namespace, o.Name)
 	case err == nil && existing.Spec.Platform.Type != o.Platform:
 		return fmt.Errorf("HostedCluster %s/%s uses platform %s, which can't change: choose another --name, or run `hypershift create cluster %s`",
-			o.Namespace, o.Name, existing.Spec.Platform.Type, platformArg(existing.Spec.Platform.Type))
+			o.Namespace, o.Name, existing.Spec.Platform.Type, PlatformArg(existing.Spec.Platform.Type))
 	case err == nil:
 		o.keep(existing)
 	}
-	return o.resolveRelease(ctx, func() (client.Client, error) { return c, nil })
+	if err := complete(ctx, o, c); err != nil {
+		return err
+	}
+	if err := o.resolveRelease(ctx, func() (client.Client, error) { return c, nil }); err != nil {
+		return err
+	}
+	return o.settleNetwork()
 }
 
 // write applies an object, or makes it once when what exists must stay: keys, and pools whose size nobody spoke of.
@@ -193,7 +198,7 @@ func complete(ctx context.Context, o *Options, c client.Client) error {
 	if o.cloud == nil {
 		o.Routes = err == nil
 	}
-	if !o.needsAddress() {
+	if !o.needsAddress() || o.keepsServices() {
 		return nil
 	}
 	nodes := &corev1.NodeList{}
@@ -271,6 +276,9 @@ func Render(ctx context.Context, o Options, r RenderOptions, out, notes io.Write
 		o.Routes = true // what is rendered for no cluster in particular is for one of OpenShift
 	}
 	if err := o.resolveRelease(ctx, o.Connect.Client); err != nil {
+		return err
+	}
+	if err := o.settleNetwork(); err != nil {
 		return err
 	}
 	g, err := generate(o, rand.Reader)

@@ -66,7 +66,7 @@ func clusterCommand(platform hyperv1.PlatformType) *cobra.Command {
 	var r renderFlags
 	texts := platformOf(platform).text
 	cmd := &cobra.Command{
-		Use:     platformArg(platform),
+		Use:     PlatformArg(platform),
 		Short:   texts.short,
 		Long:    texts.long,
 		Example: texts.example,
@@ -136,11 +136,10 @@ func runCluster(cmd *cobra.Command, o *Options, raw *rawFlags, r *renderFlags) e
 
 // settle decides what depends on which flags were given.
 func (o *Options) settle(flags *pflag.FlagSet) {
+	o.chosen = changedFlags(flags)
 	o.ScalePools = flags.Changed("node-pool-replicas")
 	if flags.Changed("network-type") && o.NetworkType != hyperv1.Other && !flags.Changed("allocate-node-cidrs") {
 		o.AllocateNodeCIDRs = false
-	} else if o.cloud == nil && isOpenShift(o.ReleaseImage) && !flags.Changed("network-type") && !flags.Changed("allocate-node-cidrs") {
-		o.NetworkType, o.AllocateNodeCIDRs = hyperv1.OVNKubernetes, false
 	}
 	if o.Platform == hyperv1.LocalPlatform && o.APIServerAddress != "" && !flags.Changed("expose-through-load-balancer") {
 		o.LoadBalancer = false
@@ -236,7 +235,7 @@ func nodePoolCommand(platform hyperv1.PlatformType) *cobra.Command {
 	o := NewNodePoolOptions(platform)
 	var flags connect.Flags
 	var r renderFlags
-	arg := platformArg(platform)
+	arg := PlatformArg(platform)
 	cmd := &cobra.Command{
 		Use:     arg,
 		Short:   "Create a NodePool of a hosted cluster on platform " + string(platform),
@@ -360,7 +359,7 @@ func clusterOf(ctx context.Context, c client.Client, o NodePoolOptions) (*hyperv
 		return nil, fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.ClusterName, err)
 	}
 	if hc.Spec.Platform.Type != o.Platform {
-		return nil, fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, platformArg(hc.Spec.Platform.Type))
+		return nil, fmt.Errorf("HostedCluster %s/%s uses platform %s: run `hypershift create nodepool %s`", o.Namespace, o.ClusterName, hc.Spec.Platform.Type, PlatformArg(hc.Spec.Platform.Type))
 	}
 	return hc, nil
 }

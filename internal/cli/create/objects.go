@@ -67,7 +67,7 @@ func firstPools(o Options, g Generated) []*hyperv1.NodePool {
 
 // keptSecrets are made once: what is random in them must not change when the cluster is created again.
 func keptSecrets(o Options) map[string]bool {
-	kept := map[string]bool{encryptionKeyName(o.Name): true}
+	kept := map[string]bool{encryptionKeyName(o.Name): true, pullSecretName(o.Name): o.keepsPullSecret()}
 	if len(o.SSHPublicKey) == 0 {
 		kept[sshKeyName(o.Name)] = true
 	}
@@ -171,9 +171,13 @@ func (o Options) keepDefaults(hc *hyperv1.HostedCluster) {
 	}
 	without := slices.DeleteFunc(slices.Clone(hc.Spec.Services), func(s hyperv1.ServicePublishingStrategyMapping) bool { return s.Service == hyperv1.OIDC })
 	hc.Spec.SecretEncryption = o.existing.Spec.SecretEncryption.DeepCopy()
-	if equality.Semantic.DeepEqual(without, o.existing.Spec.Services) {
+	if o.keepsServices() || equality.Semantic.DeepEqual(without, o.existing.Spec.Services) {
 		hc.Spec.Services = o.existing.Spec.Services
 	}
+	if o.keepsPullSecret() {
+		hc.Spec.PullSecret = o.existing.Spec.PullSecret
+	}
+	o.keepRanges(&hc.Spec.Networking)
 	if o.existing.Spec.DNS.BaseDomain == "" && o.BaseDomain == NewOptions(o.Platform).BaseDomain {
 		hc.Spec.DNS.BaseDomain = ""
 	}

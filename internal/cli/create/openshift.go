@@ -63,16 +63,8 @@ func (o Options) validateOpenShift() []error {
 	if !slices.Contains(placements, o.OLMCatalogPlacement) {
 		errs = append(errs, fmt.Errorf("--olm-catalog-placement %q: must be one of %v", o.OLMCatalogPlacement, placements[1:]))
 	}
-	if o.DisableMultiNetwork && o.NetworkType != hyperv1.Other {
-		errs = append(errs, fmt.Errorf("--disable-multi-network needs --network-type Other, not %s", o.NetworkType))
-	}
-	if o.OVNKubernetesMTU != 0 {
-		if o.NetworkType != hyperv1.OVNKubernetes {
-			errs = append(errs, fmt.Errorf("--ovn-kubernetes-mtu needs --network-type OVNKubernetes, not %s", o.NetworkType))
-		}
-		if o.OVNKubernetesMTU < leastMTU || o.OVNKubernetesMTU > mostMTU {
-			errs = append(errs, fmt.Errorf("--ovn-kubernetes-mtu %d: must be from %d to %d", o.OVNKubernetesMTU, leastMTU, mostMTU))
-		}
+	if o.OVNKubernetesMTU != 0 && (o.OVNKubernetesMTU < leastMTU || o.OVNKubernetesMTU > mostMTU) {
+		errs = append(errs, fmt.Errorf("--ovn-kubernetes-mtu %d: must be from %d to %d", o.OVNKubernetesMTU, leastMTU, mostMTU))
 	}
 	return errs
 }

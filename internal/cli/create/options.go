@@ -115,6 +115,10 @@ type Options struct {
 	existing *hyperv1.HostedCluster
 	// keepsRelease says that nobody named a release, and ReleaseImage is that of existing.
 	keepsRelease bool
+	// keepsNetwork says that nobody chose a network, and that existing has another one than a new cluster would get.
+	keepsNetwork bool
+	// chosen are the names of the flags that were given. Without a command line, what differs from the defaults is chosen.
+	chosen []string
 
 	Wait    bool
 	Timeout time.Duration
@@ -193,13 +197,14 @@ func (o Options) Validate() error {
 	if o.APIServerAddress != "" && o.LoadBalancer && o.Platform != hyperv1.LocalPlatform {
 		errs = append(errs, errors.New("--external-api-server-address and --expose-through-load-balancer exclude each other: leave one out"))
 	}
-	if o.AllocateNodeCIDRs && o.NetworkType != hyperv1.Other {
-		errs = append(errs, fmt.Errorf("--allocate-node-cidrs needs --network-type Other, not %s", o.NetworkType))
+	if !o.networkOpen() {
+		errs = append(errs, o.validateNetwork())
 	}
 	networks := []hyperv1.NetworkType{hyperv1.OVNKubernetes, hyperv1.OpenShiftSDN, hyperv1.Calico, hyperv1.Other}
 	if !slices.Contains(networks, o.NetworkType) {
 		errs = append(errs, fmt.Errorf("--network-type %q: must be one of %v", o.NetworkType, networks))
 	}
+	errs = append(errs, o.validatePublishing())
 	errs = append(errs, o.validateOpenShift()...)
 	// The control-plane namespace is made of both names.
 	if n := len(o.Namespace) + 1 + len(o.Name); n > validation.DNS1123LabelMaxLength {

@@ -94,8 +94,8 @@ func PlatformArgs() []string {
 	return args
 }
 
-// platformArg is the platform as the CLI writes it.
-func platformArg(kind hyperv1.PlatformType) string { return platformOf(kind).arg }
+// PlatformArg is the platform as the CLI writes it; empty for one that has no commands.
+func PlatformArg(kind hyperv1.PlatformType) string { return platformOf(kind).arg }
 
 var noneTexts = texts{
 	short: "Create a hosted cluster whose workers you bring yourself",

@@ -22,7 +22,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 )
 
-// awsAccount is what `destroy cluster aws` removes from an account once the HostedCluster is gone.
+// awsAccount is what `destroy cluster aws` removes from an account before it lets the HostedCluster go.
 type awsAccount struct {
 	login       aws.Login
 	infra       infra.DestroyOptions
@@ -48,7 +48,7 @@ func (a *awsAccount) addFlags(fs *pflag.FlagSet) {
 	fs.Lookup(aws.OwnerFlag).Usage += "; " + noOwner + " to leave what is in that account"
 }
 
-// run destroys the cluster, and then what it had in the account.
+// run destroys the cluster, with what it has in the account.
 func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) error {
 	if a.secret != "" && (a.login.RoleARN == "" || a.login.File != "" || a.login.STSFile != "") {
 		return errors.New("--secret-creds: use it with --role-arn, and without --aws-creds and --sts-creds")
@@ -74,17 +74,19 @@ func (a *awsAccount) run(ctx context.Context, o Options, out, log io.Writer) err
 	if err := a.infra.Validate(); err != nil {
 		return err
 	}
-	o.InfraID = a.infra.InfraID
-	if err := Cluster(ctx, o, out); err != nil {
-		return err
-	}
+	o.InfraID, o.againWithout = a.infra.InfraID, a.againWithout(o)
+	o.account = func(ctx context.Context) error { return a.clean(ctx, o, log) }
+	return Cluster(ctx, o, out)
+}
+
+// clean removes what the cluster has in the account.
+func (a *awsAccount) clean(ctx context.Context, o Options, log io.Writer) error {
 	errs := []error{aws.DestroyInfra(ctx, a.login, a.infra, log)}
 	if !a.preserveIAM {
 		errs = append(errs, a.roles(ctx, log))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the hosted cluster is gone, but not all of what it had in AWS: %w; run the command again with --infra-id %s --region %s --base-domain %s%s",
-			err, a.infra.InfraID, a.infra.Region, a.infra.BaseDomain, a.ownerArgument())
+		return fmt.Errorf("not all of what HostedCluster %s/%s had in AWS is gone: %w; run it again: %s", o.Namespace, o.Name, err, o.againWithout)
 	}
 	if a.leaveOwner {
 		fmt.Fprintf(log, "what the VPC's owner has for infrastructure %s was left: network, private zones, roles\n", a.infra.InfraID)
@@ -110,6 +112,22 @@ func (a *awsAccount) checkOwner(o Options) error {
 	}
 	return fmt.Errorf("another account owns the VPC of HostedCluster %[1]s/%[2]s (spec.platform.aws.sharedVPC), and without its credentials network, private zones and roles "+
 		"there would stay: give --%[3]s FILE, or --%[3]s %[4]s to leave them; nothing was deleted", o.Namespace, o.Name, aws.OwnerFlag, noOwner)
+}
+
+// againWithout is the command that goes on without the HostedCluster, which says all of this. Whose credentials to use is for the user to know.
+func (a *awsAccount) againWithout(o Options) string {
+	command := fmt.Sprintf("hypershift destroy cluster aws --name %s --namespace %s --infra-id %s --region %s --base-domain %s",
+		o.Name, o.Namespace, a.infra.InfraID, a.infra.Region, a.infra.BaseDomain)
+	if a.infra.BaseDomainPrefix != "" {
+		command += " --base-domain-prefix " + a.infra.BaseDomainPrefix
+	}
+	if a.infra.PrivateZonesInClusterAccount {
+		command += " --private-zones-in-cluster-account"
+	}
+	if a.preserveIAM {
+		command += " --preserve-iam"
+	}
+	return command + a.ownerArgument()
 }
 
 // ownerArgument is what another run needs for the account of the VPC's owner.
@@ -154,6 +172,9 @@ func (a *awsAccount) observe(ctx context.Context, c client.Client, o Options) er
 			return nil // Cluster says what is missing then
 		}
 		return fmt.Errorf("reading HostedCluster %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	if err := checkPlatform(o, hc); err != nil {
+		return err
 	}
 	if hc.Spec.Platform.AWS == nil {
 		return fmt.Errorf("HostedCluster %s/%s isn't on AWS: use `hypershift destroy cluster` with its platform", o.Namespace, o.Name)

@@ -52,6 +52,7 @@ func clusterCommand(platform string) *cobra.Command {
 		which = "on " + platform
 	}
 	o := NewOptions()
+	o.platform = platform
 	var unneeded refuse.Unneeded
 	var account *awsAccount
 	if platform == "aws" {
@@ -84,8 +85,8 @@ hypershift.openshift.io/delete-protection=true until someone removes that annota
 	switch {
 	case account != nil:
 		cmd.Long += "\n" + `
-Then it removes what the cluster had in the AWS account: network, DNS zones and, without --preserve-iam, roles. If the HostedCluster is
-gone already, name what is left by --infra-id, --region and --base-domain. If another account owns the VPC, the command refuses to begin without that account's
+Before it lets the HostedCluster go, it removes what the cluster had in the AWS account: network, DNS zones and, without --preserve-iam, roles. If the
+HostedCluster is gone already, name what is left by --infra-id, --region, --base-domain and, if it had one, --base-domain-prefix. If another account owns the VPC, the command refuses to begin without that account's
 credentials; --vpc-owner-aws-creds none leaves what is there.`
 		account.addFlags(fs)
 		unneeded.Values(fs, "azure-creds", "location", "resource-group-name", "dns-zone-rg-name")

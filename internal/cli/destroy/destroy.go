@@ -1,8 +1,8 @@
 // Package destroy deletes hosted clusters and waits until nothing of them is left.
 //
-//	finalizer of the CLI → delete → wait for the operator → the CLI's own Secrets → finalizer off → wait until gone
+//	finalizer of the CLI → delete → wait for the operator → what is in a cloud's account → the CLI's own Secrets → finalizer off → wait until gone
 //
-// The finalizer keeps the HostedCluster readable until the end, so that an interrupted run can be taken up again.
+// The finalizer keeps the HostedCluster readable until the end, so that an interrupted run can be taken up again: it says what there is in the account.
 package destroy
 
 import (
@@ -54,6 +54,14 @@ type Options struct {
 
 	Clock clock.WithTicker // nil: the real one
 
+	// platform is the one that the command is for, as the command line writes it. A HostedCluster of another one is refused: only the command of its own
+	// knows what it has in a cloud. Empty: any.
+	platform string
+	// account removes what the cluster has in a cloud's account, and againWithout is the command that does so when the HostedCluster is gone; nil: there is
+	// nothing that this tool removes.
+	account      func(context.Context) error
+	againWithout string
+
 	forceWait time.Duration // shorter in tests
 }
 
@@ -94,9 +102,9 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 			return preview(ctx, o, c, nil, out)
 		}
 		p.Printf("HostedCluster %s is gone; cleaning up for infrastructure %s", key, o.InfraID)
-		return deleteSecrets(ctx, c, p, o.Namespace, o.InfraID)
+		return cleanUp(ctx, c, o, p)
 	}
-	if err := checkInfra(ctx, c, o, hc); err != nil {
+	if err := errors.Join(checkPlatform(o, hc), checkInfra(ctx, c, o, hc)); err != nil {
 		return err
 	}
 	if o.InfraID == "" {
@@ -112,6 +120,9 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if o.CloudResources && ofKubernetes(hc) {
 		p.Printf("--destroy-cloud-resources: the operator looks for no volumes and load balancers that the hosted cluster made: delete them there first")
 	}
+	if o.againWithout != "" {
+		p.Printf("if this ends early, run it again; if HostedCluster %s is gone by then: %s", key, o.againWithout)
+	}
 	if err := prepare(ctx, c, o, hc); err != nil {
 		return err
 	}
@@ -124,7 +135,10 @@ func cluster(ctx context.Context, o Options, c client.Client, out io.Writer) err
 	if err := waitReleased(ctx, c, o, p); err != nil {
 		return err
 	}
-	if err := deleteSecrets(ctx, c, p, o.Namespace, o.InfraID); err != nil {
+	if err := checkMadeAgain(ctx, c, o, hc); err != nil {
+		return err
+	}
+	if err := cleanUp(ctx, c, o, p); err != nil {
 		return err
 	}
 	if err := release(ctx, c, key); err != nil {
@@ -211,6 +225,16 @@ func within(ctx context.Context, timeout time.Duration, f func(context.Context) 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return f(ctx)
+}
+
+// cleanUp removes what the operator doesn't know of.
+func cleanUp(ctx context.Context, c client.Client, o Options, p *progress.Printer) error {
+	if o.account != nil {
+		if err := o.account(ctx); err != nil {
+			return err
+		}
+	}
+	return deleteSecrets(ctx, c, p, o.Namespace, o.InfraID)
 }
 
 // deleteSecrets deletes what `create cluster` made for the cluster. Most of it goes with the HostedCluster; what is left is

@@ -15,6 +15,29 @@ import (
 // clusterPage is how many HostedClusters one request returns.
 const clusterPage = 500
 
+// checkPlatform refuses a HostedCluster of another platform than the command's. One whose platform has no command may be destroyed by any.
+func checkPlatform(o Options, hc *hyperv1.HostedCluster) error {
+	arg := create.PlatformArg(hc.Spec.Platform.Type)
+	if o.platform == "" || arg == "" || arg == o.platform {
+		return nil
+	}
+	return fmt.Errorf("HostedCluster %[1]s/%[2]s uses platform %[3]s: run `hypershift destroy cluster %[4]s %[2]s --namespace %[1]s`, which knows what it may have in a cloud; nothing was deleted",
+		hc.Namespace, hc.Name, hc.Spec.Platform.Type, arg)
+}
+
+// checkMadeAgain refuses to clean up for an infrastructure on which somebody has made a HostedCluster of the same name again, after the one that was
+// deleted had gone.
+func checkMadeAgain(ctx context.Context, c client.Client, o Options, deleted *hyperv1.HostedCluster) error {
+	now := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(deleted), now); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if now.UID == deleted.UID || o.InfraID == "" || now.Spec.InfraID != o.InfraID {
+		return nil
+	}
+	return fmt.Errorf("HostedCluster %s/%s was destroyed and somebody has made it again on infrastructure %s, which therefore stays: run it again to destroy that one, too", now.Namespace, now.Name, o.InfraID)
+}
+
 // checkInfra refuses to clean up for an infrastructure that --infra-id names while a HostedCluster lives on it: a name or namespace that is wrong
 // looks like a HostedCluster that is gone. hc is nil if there is none of that name.
 func checkInfra(ctx context.Context, c client.Client, o Options, hc *hyperv1.HostedCluster) error {

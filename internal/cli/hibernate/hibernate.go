@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
@@ -131,7 +134,7 @@ one that is put to sleep by hand sleeps until it is woken by hand, or until the 
   hypershift hibernate demo --until 2027-01-04T07:00:00Z
   hypershift hibernate demo --sleep "0 20 * * 1-5" --wake "0 7 * * 1-5" --time-zone Europe/Berlin
   hypershift hibernate demo --no-schedule`,
-		func(_ map[string]string, now time.Time) (order, error) {
+		func(_ *hyperv1.HostedCluster, now time.Time) (order, error) {
 			return t.order(u, now)
 		})
 	f := cmd.Flags()
@@ -150,26 +153,84 @@ func WakeCommand() *cobra.Command {
 One with a schedule stays awake until that puts it to sleep the next time.`,
 		`  hypershift wake demo
   hypershift describe demo`,
-		func(live map[string]string, now time.Time) (order, error) {
-			if live[pause.ScheduleAnnotation] == "" {
-				return order{annotations: map[string]any{hyperv1.HibernateAnnotation: nil}, said: "wakes"}, nil
-			}
-			// Since when it is awake: the schedule counts from there.
-			woken := now.UTC().Truncate(time.Second).Format(time.RFC3339)
-			next := nextChange(map[string]string{pause.ScheduleAnnotation: live[pause.ScheduleAnnotation], hyperv1.HibernateAnnotation: woken}, now)
-			return order{annotations: map[string]any{hyperv1.HibernateAnnotation: woken}, said: "wakes, and " + next}, nil
+		func(hc *hyperv1.HostedCluster, now time.Time) (order, error) {
+			return wake(hc, now), nil
 		})
 }
 
-// command annotates a HostedCluster with what wanted says about the annotations that it has.
-func command(use, short, long, example string, wanted func(live map[string]string, now time.Time) (order, error)) *cobra.Command {
+// wake is the order that ends sleep; none for a cluster with a schedule that is awake: a time that is still to come for the operator would put it to sleep.
+func wake(hc *hyperv1.HostedCluster, now time.Time) order {
+	told := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterHibernated)
+	// The operator, whose clock that is, may have seen the time to sleep before the API server.
+	if pause.Asleep(hc.Status.Conditions) && told.LastTransitionTime.After(now) {
+		now = told.LastTransitionTime.Time
+	}
+	schedule, value := hc.Annotations[pause.ScheduleAnnotation], hc.Annotations[hyperv1.HibernateAnnotation]
+	sleep := pause.Hibernation(hc.Annotations, now)
+	said := "wakes"
+	switch {
+	case sleep.Active:
+	case told != nil && told.Reason != hyperv1.InvalidHibernateValueReason:
+		said = "wakes already"
+	default:
+		said = "is awake"
+	}
+	switch {
+	case schedule == "":
+		return order{annotations: map[string]any{hyperv1.HibernateAnnotation: nil}, said: said}
+	case !sleep.Active && !sleep.Next.IsZero():
+		return order{said: said + ", and " + nextChange(hc.Annotations, now)}
+	case !sleep.Active && sleep.Problem != "":
+		return order{said: said + ", and has no schedule that can be read: " + sleep.Problem}
+	case !sleep.Active:
+		return order{said: fmt.Sprintf("%s, and stays so: annotation %s is %q", said, hyperv1.HibernateAnnotation, value)}
+	}
+	woken := pause.Woken(schedule, now)
+	if woken == "" {
+		return order{annotations: map[string]any{hyperv1.HibernateAnnotation: nil}, said: said}
+	}
+	next := nextChange(map[string]string{pause.ScheduleAnnotation: schedule, hyperv1.HibernateAnnotation: woken}, now)
+	return order{annotations: map[string]any{hyperv1.HibernateAnnotation: woken}, said: said + ", and " + next}
+}
+
+// serverTime is what the clock of the API server shows. The operator runs beside it, and the clock of this machine may be wrong.
+func serverTime(ctx context.Context, flags connect.Flags) (time.Time, error) {
+	config, err := flags.RESTConfig()
+	if err != nil {
+		return time.Time{}, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the address of the API server: %w", err)
+	}
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("version").String(), nil)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("asking %s for its time: %w", config.Host, err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("asking the API server for its time: %w", err)
+	}
+	_ = resp.Body.Close()                              // only its header is read
+	at, err := http.ParseTime(resp.Header.Get("Date")) // who may not read the version is told the time, too
+	if err != nil {
+		return time.Time{}, fmt.Errorf("the API server's answer doesn't say when it was made: %w", err)
+	}
+	return at, nil
+}
+
+// command annotates a HostedCluster with what wanted says about it, and with nothing where that is no annotation. now is by the clock of the API server.
+func command(use, short, long, example string, wanted func(hc *hyperv1.HostedCluster, now time.Time) (order, error)) *cobra.Command {
 	var flags connect.Flags
 	name, namespace := "", connect.DefaultNamespace
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := time.Now()
-			if _, err := wanted(nil, now); err != nil {
+			if _, err := wanted(&hyperv1.HostedCluster{}, time.Now()); err != nil {
 				return err // before anybody is asked
 			}
 			c, err := flags.Client()
@@ -181,7 +242,11 @@ func command(use, short, long, example string, wanted func(live map[string]strin
 			if err != nil {
 				return err
 			}
-			o, err := wanted(hc.Annotations, now)
+			now, err := serverTime(cmd.Context(), flags)
+			if err != nil {
+				return err
+			}
+			o, err := wanted(hc, now)
 			if err != nil {
 				return err
 			}
@@ -220,6 +285,9 @@ func read(ctx context.Context, c client.Client, cluster client.ObjectKey) (*hype
 }
 
 func annotate(ctx context.Context, c client.Client, cluster client.ObjectKey, annotations map[string]any) error {
+	if len(annotations) == 0 {
+		return nil
+	}
 	hc := &hyperv1.HostedCluster{}
 	hc.Namespace, hc.Name = cluster.Namespace, cluster.Name
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})

@@ -96,7 +96,7 @@ func Resources(o Options) []client.Object {
 	objs = append(objs, monitoringObjects(o)...)
 	objs = append(objs, capiMonitoring(o)...)
 	objs = append(objs, dashboards(o)...)
-	return append(objs, externalDNS(o)...)
+	return labelled(append(objs, externalDNS(o)...), o.Namespace)
 }
 
 // overrideAction is what becomes of an override by a user who lacks the verb for it.

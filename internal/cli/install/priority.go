@@ -14,7 +14,6 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	infrav1 "hcp.internal/api/infrastructure/v1beta1"
-	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
 )
 
@@ -74,7 +73,7 @@ func clearPriorityClasses(ctx context.Context, c client.Client, p *progress.Prin
 		if samePriority(live, want) {
 			continue
 		}
-		if !ownPriorityClass(live, want) {
+		if !OwnsPriorityClass(live, want) {
 			p.Printf("PriorityClass %s is not ours and stays as it is, %s instead of %s: delete it and install again to have ours", live.Name, describePriority(live), describePriority(want))
 			foreign = append(foreign, obj)
 			continue
@@ -98,10 +97,9 @@ func preemptionOf(class *schedulingv1.PriorityClass) corev1.PreemptionPolicy {
 	return ptr.Deref(class.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
-// ownPriorityClass tells that an installation of ours made the class: by this command, or from what it rendered.
-func ownPriorityClass(live, want *schedulingv1.PriorityClass) bool {
-	applied := slices.ContainsFunc(live.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == connect.FieldOwner })
-	return applied || live.Description == want.Description
+// OwnsPriorityClass tells that an installation of ours made the class: by this command, or from what it rendered.
+func OwnsPriorityClass(live, want *schedulingv1.PriorityClass) bool {
+	return applied(live) || live.Description == want.Description
 }
 
 func describePriority(class *schedulingv1.PriorityClass) string {

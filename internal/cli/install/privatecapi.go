@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"hcp.internal/platform/config"
 	"hcp.internal/platform/internal/capigroup/translate"
 	"hcp.internal/platform/internal/hostedcluster/migration"
+	pages "hcp.internal/platform/internal/kube/read"
 )
 
 // Values of --private-capi-types.
@@ -40,8 +42,8 @@ const (
 	capiModeOld    = "standard"
 )
 
-// maxHostedClusters bounds what an installation reads. A page of a thousand is far more than a management cluster holds.
-const maxHostedClusters = 1000
+// evidencePage is how many objects are read at once.
+const evidencePage = 500
 
 // capiEvidence is what the choice between private and standard types depends on.
 type capiEvidence struct {
@@ -137,36 +139,49 @@ func lookAtCAPI(ctx context.Context, c client.Client, o Options) (capiEvidence, 
 		return e, fmt.Errorf("reading ConfigMap %s/%s: %w", o.Namespace, capiStateName, err)
 	}
 	e.recorded = state.Data[capiStateKey]
-	clusters, err := list(ctx, c, schema.GroupKind{Group: hypershiftGroup, Kind: "HostedCluster"}, maxHostedClusters)
-	if err != nil {
-		return e, err
+	for hc, err := range each(ctx, c, schema.GroupKind{Group: hypershiftGroup, Kind: "HostedCluster"}, evidencePage) {
+		if err != nil {
+			return e, err
+		}
+		e.storageOf(hc, time.Now())
 	}
-	for i := range clusters {
-		e.storageOf(&clusters[i], time.Now())
+	for _, err := range each(ctx, c, schema.GroupKind{Group: translate.Private, Kind: "Cluster"}, 2) {
+		if err != nil {
+			return e, err
+		}
+		if e.privateObjects {
+			break // one is enough
+		}
+		e.privateObjects = true
 	}
-	objects, err := list(ctx, c, schema.GroupKind{Group: translate.Private, Kind: "Cluster"}, 1)
-	e.privateObjects = len(objects) > 0
-	return e, err
+	return e, nil
 }
 
-// list reads the metadata of at most limit objects of a kind in all namespaces, none if the kind isn't served.
-func list(ctx context.Context, c client.Client, kind schema.GroupKind, limit int64) ([]metav1.PartialObjectMetadata, error) {
-	mapping, err := c.RESTMapper().RESTMapping(kind)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
+// each reads the metadata of all objects of a kind in all namespaces, in pages of a size; none if the kind isn't served. It ends with an error.
+func each(ctx context.Context, c client.Client, kind schema.GroupKind, size int64) iter.Seq2[*metav1.PartialObjectMetadata, error] {
+	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
+		mapping, err := c.RESTMapper().RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			return
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("asking the management cluster for its APIs: %w", err))
+			return
+		}
+		objs := &metav1.PartialObjectMetadataList{}
+		objs.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+		for err := range pages.Pages(ctx, c, objs, size) {
+			if err != nil {
+				yield(nil, fmt.Errorf("listing %ss: %w", kind.Kind, err))
+				return
+			}
+			for i := range objs.Items {
+				if !yield(&objs.Items[i], nil) {
+					return
+				}
+			}
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("asking the management cluster for its APIs: %w", err)
-	}
-	objs := &metav1.PartialObjectMetadataList{}
-	objs.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, objs, client.Limit(limit)); err != nil {
-		return nil, fmt.Errorf("listing %ss: %w", kind.Kind, err)
-	}
-	if objs.Continue != "" && limit > 1 {
-		return nil, fmt.Errorf("listing %ss: there are more than %d: say what to install with --private-capi-types=true or false", kind.Kind, limit)
-	}
-	return objs.Items, nil
 }
 
 // offlineCAPI is the choice of who can't ask a management cluster: on one without hosted clusters.

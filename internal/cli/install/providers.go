@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/progress"
 )
 
@@ -33,7 +32,7 @@ func leaveProviders(ctx context.Context, c client.Client, o Options, p *progress
 		} else if err != nil {
 			return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", crd.Name, err)
 		}
-		if !slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == connect.FieldOwner }) {
+		if !OwnsCRD(live, crd.Spec.Group) {
 			theirs[crd.Name] = true
 			p.Printf("left alone CustomResourceDefinition %s: someone else installed it", crd.Name)
 		}

@@ -16,12 +16,13 @@ import (
 
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/kube/memorylimit"
+	"hcp.internal/platform/internal/netpolicy"
 	"hcp.internal/platform/internal/sharedingress"
 )
 
 const (
 	// SharedIngressNamespace is where the shared endpoint of hosted clusters runs.
-	SharedIngressNamespace = "hypershift-sharedingress"
+	SharedIngressNamespace = netpolicy.SharedIngressNamespace
 	sharedIngressName      = "router"
 	sharedIngressRole      = "hypershift-shared-ingress"
 
@@ -39,7 +40,7 @@ func sharedIngress(o Options) []client.Object {
 	}
 	meta := metav1.ObjectMeta{Name: sharedIngressName, Namespace: SharedIngressNamespace, Labels: sharedIngressLabels()}
 	ns := connect.Namespace(SharedIngressNamespace)
-	ns.Labels = map[string]string{"hypershift.openshift.io/component": "shared-ingress", "pod-security.kubernetes.io/enforce": "restricted"}
+	ns.Labels = map[string]string{netpolicy.SharedIngressLabel: netpolicy.SharedIngressComponent, "pod-security.kubernetes.io/enforce": "restricted"}
 	objs := []client.Object{ns}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
 	if len(o.PullSecret) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 
 	"hcp.internal/api/packages/v1alpha1"
 	"hcp.internal/platform/internal/cli/connect"
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/engine/scope"
 )
@@ -41,7 +43,7 @@ func (o *Options) pause(paused bool) *cobra.Command {
 				// Not on standard output, which is as published: empty.
 				fmt.Fprintf(cmd.ErrOrStderr(), "using namespace %s, that of the kubeconfig's context; --namespace names another\n", of.key.Namespace)
 			}
-			return o.setPaused(cmd.Context(), of, message, paused, dry)
+			return o.setPaused(cmd.Context(), cmd.ErrOrStderr(), of, message, paused, dry)
 		},
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", pausableHelp)
@@ -81,7 +83,7 @@ func (o *Options) pausable(args []string, namespace string) (pausable, error) {
 	return pausable{kind: kind, key: client.ObjectKey{Namespace: namespace, Name: name}, scope: s}, err
 }
 
-func (o *Options) setPaused(ctx context.Context, of pausable, message string, paused bool, dry connect.DryRun) error {
+func (o *Options) setPaused(ctx context.Context, said io.Writer, of pausable, message string, paused bool, dry connect.DryRun) error {
 	flags := o.flags
 	flags.DryRun = dry
 	plain, err := flags.Client()
@@ -112,14 +114,23 @@ func (o *Options) setPaused(ctx context.Context, of pausable, message string, pa
 	if dry != connect.NoDryRun {
 		return nil
 	}
+	return o.followPause(ctx, said, c, of, paused)
+}
+
+// followPause waits until a package whose pause was set, or ended, has followed.
+func (o *Options) followPause(ctx context.Context, said io.Writer, c client.Client, of pausable, paused bool) error {
 	want := v1alpha1.ConditionAvailable
 	if paused {
 		want = v1alpha1.ConditionPaused
 	}
-	err = wait.PollUntilContextTimeout(ctx, o.PollInterval, pauseTime, true, func(ctx context.Context) (bool, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
-			return false, err
+	patience := progress.NewPatience(said, nil)
+	_ = patience.Bear(ctx, nil) // the change is written, so somebody answers there
+	err := wait.PollUntilContextTimeout(ctx, o.PollInterval, pauseTime, true, func(ctx context.Context) (bool, error) {
+		p := &v1alpha1.Package{}
+		if err := c.Get(ctx, of.key, p); err != nil {
+			return false, patience.Bear(ctx, err)
 		}
+		_ = patience.Bear(ctx, nil)
 		return conditions.IsTrue(p.Status.Conditions, want) && (paused || !conditions.IsTrue(p.Status.Conditions, v1alpha1.ConditionPaused)), nil
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"hcp.internal/platform/internal/cli/connect"
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/cli/rollout"
 	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/packages/engine/scope"
@@ -221,7 +222,7 @@ func (o *Options) rolloutPause(paused bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := o.setPaused(cmd.Context(), of, message, paused, dry); err != nil {
+			if err := o.setPaused(cmd.Context(), cmd.ErrOrStderr(), of, message, paused, dry); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s %sd%s\n", of, verb, dry.Suffix())
@@ -268,14 +269,16 @@ func (o *Options) status() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", namespaceHelp)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout is over")
-	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "Maximum time to wait; a rollout over hosted clusters has no limit unless you set one")
+	cmd.Flags().DurationVar(&timeout, "timeout", statusTime, "Maximum time to wait, 0 means no limit; a rollout over hosted clusters has no limit unless you set one")
 	format.AddFlag(cmd)
 	return beside(cmd, rollout.Status())
 }
 
 // follow says how far a rollout is until it is over, and returns the status that was last seen: also with an error, nil if none was.
 func (o *Options) follow(ctx context.Context, said io.Writer, c client.Client, kind string, key client.ObjectKey, watch bool, timeout time.Duration) (status any, err error) {
-	last := ""
+	ctx, cancel := connect.WithTimeout(ctx, timeout)
+	defer cancel()
+	last, patience := "", progress.NewPatience(said, nil)
 	look := func(ctx context.Context) (bool, error) {
 		now, err := progressOf(ctx, c, kind, key)
 		if now.status != nil {
@@ -285,15 +288,16 @@ func (o *Options) follow(ctx context.Context, said io.Writer, c client.Client, k
 			fmt.Fprintln(said, now.line)
 			last = now.line
 		}
-		return now.done || !watch, err
+		return now.done || !watch && err == nil, patience.Bear(ctx, err)
 	}
-	if err := wait.PollUntilContextTimeout(ctx, o.PollInterval, timeout, true, look); err != nil {
-		if wait.Interrupted(err) {
-			return status, exit.With(exit.TimedOut, fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time")))
-		}
+	err = wait.PollUntilContextCancel(ctx, o.PollInterval, true, look)
+	switch {
+	case err == nil || !wait.Interrupted(err):
 		return status, err
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return status, fmt.Errorf("%s %s: interrupted before it was rolled out: %w", kind, key.Name, err)
 	}
-	return status, nil
+	return status, exit.With(exit.TimedOut, fmt.Errorf("%s %s: not rolled out within %s: %s", kind, key.Name, timeout, cmp.Or(last, "the API server did not answer in this time")))
 }
 
 // rolloutState is how far a package or deployment is.

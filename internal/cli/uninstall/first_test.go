@@ -107,4 +107,21 @@ func TestClustersFirst(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), out)
 		g.Expect(left).To(BeZero())
 	})
+	t.Run("When hosted clusters are on AWS it should say what stays there, and how to remove it, before anything goes", func(t *testing.T) {
+		g := NewWithT(t)
+		c, _ := hosting(1, interceptor.Funcs{})
+		cloudy := hosted("cloudy", "first")
+		cloudy.Spec.InfraID = "cloudy-abc12"
+		cloudy.Spec.DNS.BaseDomain = "example.com"
+		cloudy.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AWSPlatform, AWS: &hyperv1.AWSPlatformSpec{Region: "eu-central-1"}}
+		g.Expect(c.Create(t.Context(), cloudy)).To(Succeed())
+		out, err := destroy(t, c, func(o *Options) { o.Yes = false })
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(out).To(And(
+			ContainSubstring("HostedCluster clusters/cloudy, infrastructure cloudy-abc12, region eu-central-1, domain example.com: "+
+				"hypershift destroy infra aws --infra-id cloudy-abc12 --region eu-central-1 --name cloudy --base-domain example.com; "+
+				"hypershift destroy iam aws --infra-id cloudy-abc12 --region eu-central-1\n"),
+			Not(ContainSubstring("clusters/demo-0000, infrastructure")), HaveSuffix("Run it again with --yes to delete this.\n")))
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cloudy), cloudy)).To(Succeed())
+	})
 }

@@ -3,10 +3,12 @@ package uninstall
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,7 +49,8 @@ func (o object) String() string {
 type kind struct {
 	crd       object
 	group     string
-	ours      bool // the definition came with an installation of ours
+	ours      bool   // the definition came with an installation of ours
+	why       string // it stays; empty: it is ours
 	instances []object
 	more      bool // there are more than instances lists
 	converts  bool // the definition isn't ours and still needs the conversion of our operator
@@ -58,6 +61,10 @@ type observed struct {
 	// installed are the objects of an installation that are there, without the definitions, in the order of their application.
 	installed []object
 	kinds     []kind
+	// foreign are objects with names of an installation that others made.
+	foreign []object
+	// clouds say what of hosted clusters that are to be destroyed stays in accounts of clouds.
+	clouds []string
 	// strangers are workloads in namespaces of the installation that it didn't make, by namespace.
 	strangers map[string][]string
 }
@@ -74,9 +81,6 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 		if err != nil {
 			return obs, fmt.Errorf("finding the kind of %T: %w", obj, err)
 		}
-		if gvk.Kind == "Deployment" {
-			known[client.ObjectKeyFromObject(obj)] = true
-		}
 		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
 			k, found, err := observeKind(ctx, c, crd, namespace)
 			if err != nil {
@@ -91,10 +95,22 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 		if err != nil {
 			return obs, err
 		}
-		if live != nil {
-			obs.installed = append(obs.installed, objectOf(live))
+		if live == nil {
+			continue
 		}
+		ours, err := owns(ctx, c, obj, live, namespace)
+		switch {
+		case err != nil:
+			return obs, err
+		case !ours:
+			obs.foreign = append(obs.foreign, objectOf(live))
+			continue
+		case gvk.Kind == "Deployment":
+			known[client.ObjectKeyFromObject(obj)] = true
+		}
+		obs.installed = append(obs.installed, objectOf(live))
 	}
+	obs.leavePackages()
 	if err := obs.addMade(ctx, c); err != nil {
 		return obs, err
 	}
@@ -107,6 +123,34 @@ func observe(ctx context.Context, c client.Client, namespace string) (observed, 
 		}
 	}
 	return obs, nil
+}
+
+// owns tells whether an object that is there is the one of our inventory.
+func owns(ctx context.Context, c client.Client, want client.Object, live *metav1.PartialObjectMetadata, namespace string) (bool, error) {
+	class, ok := want.(*schedulingv1.PriorityClass)
+	if !ok {
+		return install.Owns(live, namespace), nil
+	}
+	full := &schedulingv1.PriorityClass{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(live), full); err != nil {
+		return false, fmt.Errorf("reading PriorityClass %s: %w", live.Name, err)
+	}
+	return install.OwnsPriorityClass(full, class), nil
+}
+
+// leavePackages keeps the definitions of packages, and so every package, for an operator of packages that isn't ours.
+func (o *observed) leavePackages() {
+	i := slices.IndexFunc(o.foreign, func(obj object) bool {
+		return obj.Kind == "Deployment" && obj.Namespace == install.PackageOperatorNamespace
+	})
+	if i < 0 {
+		return
+	}
+	for j := range o.kinds {
+		if k := &o.kinds[j]; isPackage(*k) && k.ours {
+			k.ours, k.why, k.instances, k.more = false, o.foreign[i].String()+", which another owner has, needs it", nil, false
+		}
+	}
 }
 
 // addMade adds what the operator makes for all hosted clusters together, and never deletes.
@@ -170,6 +214,7 @@ func observeKind(ctx context.Context, c client.Client, want *apiextensionsv1.Cus
 	}
 	k := kind{crd: crd, group: live.Spec.Group, ours: install.OwnsCRD(live, live.Spec.Group)}
 	if !k.ours {
+		k.why = otherOwner
 		k.converts = install.Converts(live, namespace)
 		return k, true, nil // what is in it is none of our business
 	}

@@ -21,8 +21,8 @@ type plan struct {
 	programs, objects, crds, namespaces []object
 	// converted are definitions of others that need our operator's conversion, and are to do without.
 	converted []object
-	// goes says of kinds how many objects go with their definitions, kept what stays and why.
-	goes, kept []string
+	// goes says of kinds how many objects go with their definitions, kept what stays and why, clouds what stays in accounts of clouds.
+	goes, kept, clouds []string
 }
 
 // steps are the deletions, in order.
@@ -43,16 +43,19 @@ func isCluster(k kind) bool {
 // cameSince is the remedy for what is there although all of its kind were deleted.
 const cameSince = "they came while the others were deleted, or were too many for one run: stop whoever makes them, for example GitOps, and run it again"
 
+// otherOwner is why something of which an installation may have the like stays.
+const otherOwner = "it has another owner"
+
 func isPackage(k kind) bool { return k.group == packagesv1.GroupVersion.Group }
 
 // planFor decides what goes. It never takes a program away from objects that wait for it: a refusal is in the plan for each kind of them, unless
 // the options say that they are to be deleted first.
 func planFor(obs observed, o Options) plan {
-	var p plan
+	p := plan{clouds: obs.clouds}
 	for _, k := range obs.kinds {
 		switch {
 		case !k.ours:
-			why := "it has another owner"
+			why := k.why
 			if k.converts {
 				why += "; it will serve its stored version alone, as our operator won't convert others any more"
 				p.converted = append(p.converted, k.crd)
@@ -78,6 +81,9 @@ func planFor(obs observed, o Options) plan {
 			continue
 		}
 		p.crds = append(p.crds, k.crd)
+	}
+	for _, obj := range obs.foreign {
+		p.kept = append(p.kept, fmt.Sprintf("%s: %s", obj, otherOwner))
 	}
 	for _, obj := range slices.Backward(obs.installed) {
 		switch {

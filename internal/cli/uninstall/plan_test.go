@@ -40,9 +40,9 @@ func TestPlan(t *testing.T) {
 	machine := ofKind("machines", "cluster.hypershift.openshift.io", thing("Machine", "clusters-demo", "a", "machine.cluster.x-k8s.io"))
 	sizing := ofKind("clustersizingconfigurations", "scheduling.hypershift.openshift.io", thing("ClusterSizingConfiguration", "", "cluster"))
 	foreign := ofKind("clusters", "cluster.x-k8s.io")
-	foreign.ours = false
+	foreign.ours, foreign.why = false, otherOwner
 	handed := ofKind("machines", "cluster.x-k8s.io")
-	handed.ours, handed.converts = false, true
+	handed.ours, handed.why, handed.converts = false, otherOwner, true
 
 	for name, tc := range map[string]struct {
 		obs   observed
@@ -145,6 +145,33 @@ func TestPlan(t *testing.T) {
 			check: func(g Gomega, p plan) {
 				g.Expect(p.kept).To(HaveExactElements("CustomResourceDefinition clusters.cluster.x-k8s.io: it has another owner"))
 				g.Expect(p.crds).NotTo(ContainElement(HaveField("Name", "clusters.cluster.x-k8s.io")))
+			},
+		},
+		"When others have objects with names of ours it should leave them and say so": {
+			obs: func() observed {
+				obs := installation()
+				obs.foreign = []object{thing("ClusterRole", "", "external-dns")}
+				return obs
+			}(),
+			check: func(g Gomega, p plan) {
+				g.Expect(p.kept).To(HaveExactElements("ClusterRole external-dns: it has another owner"))
+				g.Expect(p.steps()).NotTo(ContainElement(ContainElement(HaveField("Name", "external-dns"))))
+			},
+		},
+		"When the operator of packages is somebody else's it should leave the definitions of packages": {
+			obs: func() observed {
+				obs := installation(packages, sets)
+				obs.foreign = []object{thing("Deployment", "package-operator-system", "package-operator-manager")}
+				obs.leavePackages()
+				return obs
+			}(),
+			o: Options{DeletePackages: true},
+			check: func(g Gomega, p plan) {
+				g.Expect(p.refusals).To(BeEmpty())
+				g.Expect(p.packages).To(BeEmpty())
+				g.Expect(p.crds).To(HaveExactElements(HaveField("Name", "hostedclusters."+group)))
+				g.Expect(p.kept).To(ContainElement("CustomResourceDefinition packages.package-operator.run: " +
+					"Deployment package-operator-system/package-operator-manager, which another owner has, needs it"))
 			},
 		},
 		"When the operator's namespace holds more it should stay": {

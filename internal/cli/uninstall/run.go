@@ -61,6 +61,11 @@ func run(ctx context.Context, o Options, c client.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.DestroyClusters {
+		if obs.clouds, err = clouds(ctx, c); err != nil {
+			return err
+		}
+	}
 	todo := planFor(obs, o)
 	say(out, todo)
 	switch {
@@ -121,6 +126,8 @@ func say(out io.Writer, p plan) {
 	}
 	section("These would go, in this order:", append(goes, p.goes...))
 	section("These stay:", p.kept)
+	section("The networks, zones and roles of these stay in AWS, as nothing here has credentials of their accounts. Note how to remove them, for their names go "+
+		"with the hosted clusters; or use hypershift destroy cluster aws instead:", p.clouds)
 	section("These stand in the way:", p.refusals)
 }
 

@@ -96,4 +96,6 @@ func TestUninstall(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(ContainSubstring("nothing is installed"))
 	g.Expect(apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: install.DefaultNamespace}, &corev1.Namespace{}))).To(BeTrue())
+
+	testOthers(t, c, uninstall)
 }

@@ -2,6 +2,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"hcp.internal/platform/internal/cli/exit"
 	"hcp.internal/platform/internal/cli/kubeconfig"
 	"hcp.internal/platform/internal/cli/output"
+	"hcp.internal/platform/internal/cli/progress"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/why"
 	"hcp.internal/platform/internal/why/observe"
@@ -52,6 +54,7 @@ type options struct {
 	format             output.Format
 	watch              bool
 	hosted             bool
+	every              time.Duration // how often --watch looks; shorter in tests
 }
 
 // Command is "why".
@@ -163,24 +166,33 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if o.hosted {
 		observer.Hosted = hostedReader(c)
 	}
+	return o.follow(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), func(ctx context.Context) (why.Answer, error) {
+		return look(ctx, observer, of)
+	})
+}
+
+// follow prints the answer, with --watch whenever it changes. What is no answer is said on the side.
+func (o *options) follow(ctx context.Context, out, said io.Writer, look func(context.Context) (why.Answer, error)) error {
 	var last why.Answer
+	patience := progress.NewPatience(said, nil)
 	for {
-		answer, err := look(cmd.Context(), observer, of)
-		if err != nil {
-			return err
-		}
-		if !reflect.DeepEqual(answer, last) {
-			if err := o.print(cmd.OutOrStdout(), answer); err != nil {
+		answer, err := look(ctx)
+		switch bad := patience.Bear(ctx, err); {
+		case bad != nil:
+			return bad
+		case err == nil && !reflect.DeepEqual(answer, last):
+			if err := o.print(out, answer); err != nil {
 				return err
 			}
+			last = answer
 		}
-		if last = answer; !o.watch {
+		if !o.watch {
 			return nil
 		}
 		select {
-		case <-cmd.Context().Done():
+		case <-ctx.Done():
 			return nil
-		case <-time.After(lookAgain):
+		case <-time.After(cmp.Or(o.every, lookAgain)):
 		}
 	}
 }

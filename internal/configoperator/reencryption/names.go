@@ -26,7 +26,8 @@ const (
 func writeKey(fingerprint string) string { return "encryption-key-" + fingerprint }
 
 // rotationID tells what progress is about: the target, and the configuration that the servers have. The same target with the
-// same bytes of configuration may come again after another rotation, but never in the same version of the Secret.
+// same bytes of configuration may come again after another rotation, but never in the same version of the Secret. Whoever takes the data of etcd
+// back to what it was changes the Secret, too, since positions in what was lost say nothing of what there is (see package etcdrecovery).
 func rotationID(target string, live encryption.LiveConfig) string {
 	return encryption.Fingerprint([]byte(target + "\n" + live.Hash + "\n" + live.Version))
 }

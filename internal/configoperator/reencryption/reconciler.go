@@ -43,9 +43,10 @@ type Reconciler struct {
 	// control plane without encryption needs no watch.
 	Watch func() error
 
-	// PageSize and Chunk are for tests; zero means what is right.
+	// PageSize, Chunk and Request are for tests; zero means what is right.
 	PageSize int64
 	Chunk    time.Duration
+	Request  time.Duration
 }
 
 // Reconcile makes one pass for the HostedControlPlane of the request.
@@ -148,7 +149,7 @@ func (r *Reconciler) writeHere(ctx context.Context, hcp *hyperv1.HostedControlPl
 }
 
 func (r *Reconciler) rewriter() *rewriter {
-	w := &rewriter{management: r.Management, hosted: r.Hosted, clock: r.Clock, pageSize: pageSize, chunk: chunkTime}
+	w := &rewriter{management: r.Management, hosted: r.Hosted, clock: r.Clock, pageSize: pageSize, chunk: chunkTime, request: r.Request}
 	if r.PageSize > 0 {
 		w.pageSize, w.chunk = r.PageSize, r.Chunk
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/encryption"
+	"hcp.internal/platform/internal/kube/conditions"
 	"hcp.internal/platform/internal/testenv"
 )
 
@@ -282,6 +284,27 @@ func TestReconcile(t *testing.T) {
 			return w.condition(t)
 		}).Should(Equal("False ReEncryptionFailed"))
 		w.refuse = nil
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		w.check(t)
+	})
+	t.Run("When a webhook doesn't answer for a Secret it should write the others, say so, and heal", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(t)
+		g.Expect(w.settle(t, w.client)).To(Succeed())
+		w.silent, w.patience = "data-1", 2*time.Second
+		w.activate(t, "b")
+		for range 30 {
+			w.operate(t, true)
+			_, err := w.reconcile(t, w.client)
+			g.Expect(err).NotTo(HaveOccurred())
+			if w.condition(t) == "False ReEncryptionFailed" {
+				break
+			}
+		}
+		g.Expect(w.condition(t)).To(Equal("False ReEncryptionFailed"))
+		g.Expect(conditions.Get(w.read(t).Status.Conditions, hyperv1.EtcdDataEncryptionUpToDate).Message).To(ContainSubstring("look for webhooks in the hosted cluster"))
+		g.Expect(w.written[w.hcp.Namespace+"/data-4"]).To(Equal("b"), "those behind it were written, too")
+		w.silent = ""
 		g.Expect(w.settle(t, w.client)).To(Succeed())
 		w.check(t)
 	})

@@ -1,6 +1,7 @@
 package reencryption
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,9 @@ const (
 	pageSize = 8
 	// chunkTime is how long one pass rewrites before it records where it is. A crash repeats at most that much.
 	chunkTime = 15 * time.Second
-	// requestTimeout bounds one request. A healthy API server needs milliseconds, one whose webhooks time out up to 30 s.
-	requestTimeout = 10 * time.Second
+	// requestTimeout bounds one request. A healthy API server needs milliseconds, one whose webhooks time out up to 34 s, which is all that it gives a write: a
+	// webhook that may be ignored lets it pass then. A page of such Secrets takes minutes, and is recorded at its end.
+	requestTimeout = 45 * time.Second
 	// maxContinue bounds what we keep of the hosted API's words: it names a position in etcd, which is a namespace and a name.
 	maxContinue = 4 << 10
 )
@@ -66,7 +68,8 @@ type rewriter struct {
 	clock      clock.PassiveClock
 	pageSize   int64
 	chunk      time.Duration
-	kinds      []string // to write again; none: Secrets
+	request    time.Duration // for one write; 0: requestTimeout
+	kinds      []string      // to write again; none: Secrets
 }
 
 // what names the kinds in messages.
@@ -108,7 +111,7 @@ func (r *rewriter) run(ctx context.Context, hcp *hyperv1.HostedControlPlane, rot
 		return outcome{done: true}, nil
 	}
 	// Those that went through are quickly through again: the API server does not store them anew.
-	failed := fmt.Sprintf("%d of %d %[3]s could not be written again, as the hosted API refuses it: look for webhooks in the hosted cluster that forbid changes of %[3]s", p.failed, p.rewritten, r.what())
+	failed := fmt.Sprintf("%d of %d %[3]s could not be written again, as the hosted API refuses it, or doesn't answer in time: look for webhooks in the hosted cluster that forbid changes of %[3]s, or are down", p.failed, p.rewritten, r.what())
 	return outcome{failed: failed, after: failedPause}, r.save(ctx, hcp, progress{rotation: rotation})
 }
 
@@ -169,9 +172,10 @@ func (r *rewriter) list(ctx context.Context, list *unstructured.UnstructuredList
 }
 
 // touch stores a Secret again as it is. When somebody else stored it since, that was with the target; one that is gone needs
-// nothing. An answer that it must not be changed is reported and doesn't keep the others from being written.
-func (r *rewriter) touch(ctx context.Context, secret *unstructured.Unstructured) (refused bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+// nothing. An answer that it must not be changed is reported and doesn't keep the others from being written, nor does one that
+// doesn't come: the same Secret would end each pass.
+func (r *rewriter) touch(pass context.Context, secret *unstructured.Unstructured) (refused bool, err error) {
+	ctx, cancel := context.WithTimeout(pass, cmp.Or(r.request, requestTimeout))
 	defer cancel()
 	version := secret.GetResourceVersion()
 	err = r.hosted.Update(ctx, secret, client.FieldOwner(fieldOwner))
@@ -189,6 +193,8 @@ func (r *rewriter) touch(ctx context.Context, secret *unstructured.Unstructured)
 	case err == nil:
 		return false, nil
 	case errors.As(err, new(apierrors.APIStatus)) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err):
+		return true, nil
+	case errors.Is(err, context.DeadlineExceeded) && pass.Err() == nil:
 		return true, nil
 	}
 	return false, fmt.Errorf("writing a Secret of the hosted cluster again: %w", err)

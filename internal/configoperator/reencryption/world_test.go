@@ -36,6 +36,9 @@ type world struct {
 	written map[string]string
 	// refuse is the answer to writing a Secret; nil lets it through.
 	refuse func(name string) error
+	// silent is a Secret whose writing nobody answers, and patience how long that is waited for.
+	silent   string
+	patience time.Duration
 }
 
 func newWorld(t testing.TB) *world {
@@ -50,6 +53,10 @@ func newWorld(t testing.TB) *world {
 	w.client = interceptor.NewClient(env.Client(t, scheme), interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			if u, ok := obj.(*unstructured.Unstructured); ok && (u.GetKind() == "Secret" || u.GetKind() == "ConfigMap") {
+				if obj.GetName() == w.silent {
+					<-ctx.Done()
+					return fmt.Errorf("Put \"https://hosted\": %w", ctx.Err())
+				}
 				if w.refuse != nil {
 					if err := w.refuse(obj.GetName()); err != nil {
 						return err
@@ -243,7 +250,7 @@ func (w *world) rollOut(t testing.TB) {
 func (w *world) reconcile(t testing.TB, c client.Client) (ctrl.Result, error) {
 	c = testenv.Uncached(c) // neither is cached
 	r := &Reconciler{
-		Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(noon), PageSize: 3,
+		Management: c, Hosted: c, Clock: clocktesting.NewFakePassiveClock(noon), PageSize: 3, Request: w.patience,
 		Hold: func(*hyperv1.HostedControlPlane, time.Time) (string, time.Duration) { return "", 0 },
 	}
 	return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.hcp)})

@@ -1,6 +1,10 @@
 package component
 
-import "hcp.internal/platform/internal/contract/scraping"
+import (
+	"strings"
+
+	"hcp.internal/platform/internal/contract/scraping"
+)
 
 // Environment is what components take over from the process of the operator.
 type Environment struct {
@@ -26,6 +30,8 @@ type Environment struct {
 	ImageMirrors string
 	// PrometheusNamespace is where the Prometheus runs that asks for metrics; empty: where an OpenShift management cluster has it.
 	PrometheusNamespace string
+	// GatewayNamespace is that of the Gateway that leads to all hosted clusters; empty: there is none.
+	GatewayNamespace string
 	// MonitorLabels are labels of ServiceMonitors and PodMonitors, as scraping.FormatLabels writes them.
 	MonitorLabels string
 }
@@ -42,6 +48,7 @@ type Proxy struct{ HTTP, HTTPS, No string }
 
 // EnvironmentFrom reads an Environment from variables.
 func EnvironmentFrom(getenv func(string) string) Environment {
+	gateway, _, _ := strings.Cut(getenv("SHARED_GATEWAY"), "/")
 	return Environment{
 		Proxy:          Proxy{HTTP: getenv("HTTP_PROXY"), HTTPS: getenv("HTTPS_PROXY"), No: getenv("NO_PROXY")},
 		ManagedService: getenv("MANAGED_SERVICE"), KeyVaultClientID: getenv("ARO_HCP_KEY_VAULT_USER_CLIENT_ID"),
@@ -49,6 +56,6 @@ func EnvironmentFrom(getenv func(string) string) Environment {
 		CVOMetricsAccess: getenv("ENABLE_CVO_MANAGEMENT_CLUSTER_METRICS_ACCESS") == "1", ImageMirrors: getenv("OPENSHIFT_IMG_OVERRIDES"),
 		DefaultIngressDomain: getenv("DEFAULT_INGRESS_DOMAIN"), CVOPrometheusURL: getenv("CVO_PROMETHEUS_URL"),
 		AWSEndpoint:         getenv(EnvAWSEndpoint),
-		PrometheusNamespace: getenv(scraping.EnvNamespace), MonitorLabels: getenv(scraping.EnvLabels),
+		PrometheusNamespace: getenv(scraping.EnvNamespace), GatewayNamespace: gateway, MonitorLabels: getenv(scraping.EnvLabels),
 	}
 }

@@ -57,7 +57,7 @@ func newComponent(c cluster) *component.WorkloadComponent {
 		WithAdaptFunction(c.adaptStatefulSet).
 		WithManifestAdapter("client-service.yaml", component.AdaptManifest(c.adaptClientService)).
 		WithManifestAdapter("config.yaml", component.AdaptManifest(c.adaptConfig)).
-		WithManifestAdapter("founded.yaml", component.When(c.founded)).
+		WithManifestAdapter("founded.yaml", component.When(c.marked), component.AdaptManifest(c.adaptFounded)).
 		// etcd loads its certificates for every handshake, but does not read a changed CA again. Whether the cluster was
 		// founded matters when a member starts, and is no reason to start it.
 		ReloadsFilesOf("server-tls", "peer-tls", clientTLSVolume, foundedVolume)

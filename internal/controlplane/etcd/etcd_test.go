@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -112,21 +113,51 @@ func TestFounded(t *testing.T) {
 	report := func(version string) client.Object {
 		return &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd"}, Status: hyperv1.ControlPlaneComponentStatus{Version: version}}
 	}
-	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-founded"}}
+	began := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	marker := func(of, says string, age time.Duration) client.Object {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-founded", CreationTimestamp: metav1.NewTime(began.Add(age))}, Data: map[string]string{"founded": says}}
+		if of != "" {
+			cm.Data["cluster"] = of
+		}
+		return cm
+	}
+	says := func(what string) map[string]string { return map[string]string{"founded": what, "cluster": "new"} }
 	for name, tc := range map[string]struct {
-		objs []client.Object
-		want bool
+		objs   []client.Object
+		bare   bool // there is no snapshot to load
+		want   bool
+		marker map[string]string // nil: none
 	}{
 		"When there is nothing yet members may found the cluster":                     {},
 		"When the members have never been complete they may found the cluster":        {objs: []client.Object{report("")}},
-		"When the members have been complete once they should never found it again":   {objs: []client.Object{report("1.36.3")}, want: true},
-		"When the report is gone but it was founded they should never found it again": {objs: []client.Object{marker}, want: true},
+		"When the members have been complete once they should never found it again":   {objs: []client.Object{report("1.36.3")}, want: true, marker: says("true")},
+		"When the report is gone but it was founded they should never found it again": {objs: []client.Object{marker("new", "true", time.Minute)}, want: true, marker: says("true")},
+		"When an older version said that it was founded they should never found it again": {
+			objs: []client.Object{marker("", "true", time.Minute)}, want: true, marker: says("true")},
+		"When the marker is of the control plane that was saved they should load the snapshot": {
+			objs: []client.Object{marker("old", "true", -time.Second)}, marker: says("false")},
+		"When an older version saved the marker they should load the snapshot": {objs: []client.Object{marker("", "true", -time.Second)}, marker: says("false")},
+		"When the marker came back in the same second they should load the snapshot": {
+			objs: []client.Object{marker("", "true", 0)}, marker: says("false")},
+		"When the marker was rewritten and they are still loading they should go on": {objs: []client.Object{marker("new", "false", -time.Second)}, marker: says("false")},
+		"When they have loaded the snapshot they should never found it again": {
+			objs: []client.Object{marker("new", "false", -time.Second), report("1.36.3")}, want: true, marker: says("true")},
+		"When volumes came back with the marker a member without one should not found again": {
+			objs: []client.Object{marker("old", "true", -time.Second)}, bare: true, want: true, marker: says("true")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s, manifests := render(t, contextOf(t, fromSnapshot, tc.objs...))
-			_, found := manifests["etcd-founded"]
-			g.Expect(found).To(Equal(tc.want))
+			s, manifests := render(t, contextOf(t, func(hcp *hyperv1.HostedControlPlane) {
+				hcp.UID, hcp.CreationTimestamp = "new", metav1.NewTime(began)
+				if !tc.bare {
+					fromSnapshot(hcp)
+				}
+			}, tc.objs...))
+			if tc.marker == nil {
+				g.Expect(manifests).NotTo(HaveKey("etcd-founded"))
+			} else {
+				g.Expect(manifests).To(HaveKeyWithValue("etcd-founded", HaveField("Data", Equal(tc.marker))))
+			}
 			want := []string{"etcd-init", "reset-member"}
 			if tc.want {
 				want = want[1:] // A snapshot of long ago would contradict the other members.
@@ -158,7 +189,7 @@ func TestRestoredShard(t *testing.T) {
 	}{
 		"When there is a backup a shard should look for its part of it": {shard(backup, nil), nil, []string{"etcd-init", "reset-member"}},
 		"When the shard was founded it should be left alone": {
-			shard(backup, nil), []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases-founded"}}}, []string{"reset-member"}},
+			shard(backup, nil), []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etcd-leases-founded", CreationTimestamp: metav1.Now()}}}, []string{"reset-member"}},
 		"When the snapshot is one of the main etcd alone a shard should begin empty": {shard("https://backups/1.db", nil), nil, []string{"reset-member"}},
 		"When its data goes with its pods a shard should begin empty": {
 			shard(backup, &hyperv1.EtcdShardStorage{Type: hyperv1.EmptyDirEtcdShardStorage}), nil, []string{"reset-member"}},

@@ -197,6 +197,14 @@ func (m Manifest) check() error {
 	return nil
 }
 
+// named says why a manifest can't have a name: its files have another one.
+func (m Manifest) named(name string) error {
+	if own, err := ManifestOf(m.Snapshot.Name); err != nil || own != name {
+		return fmt.Errorf("%s is the manifest of a backup with another name: it names %q", name, m.Snapshot.Name)
+	}
+	return nil
+}
+
 // Files are all that belong to the backup but the manifest.
 func (m Manifest) Files() []File {
 	var files []File

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -23,13 +24,27 @@ type Objects struct {
 	Authorities []corev1.Secret `json:"authorities,omitempty"`
 	// Machines are the objects of Cluster API, as a record of which machines there were.
 	Machines []unstructured.Unstructured `json:"machines,omitempty"`
+	// NoMachines: there were some, and there was no room for them.
+	NoMachines bool `json:"noMachines,omitempty"`
 }
 
-// Seal encodes, packs and seals the objects. It refuses what would not fit into a Secret.
+// ErrTooLarge says that a backup can't hold the objects.
+var ErrTooLarge = errors.New("the objects of the cluster are too large for a backup")
+
+// WithoutMachines are the objects that nothing can do without.
+func (o Objects) WithoutMachines() Objects {
+	o.Machines, o.NoMachines = nil, true
+	return o
+}
+
+// Seal encodes, packs and seals the objects. What would not fit into a Secret, or what no restore would unpack, is ErrTooLarge.
 func (o Objects) Seal(k Key, random io.Reader) ([]byte, error) {
 	plain, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the objects: %w", err)
+	}
+	if len(plain) > maxPlainObjects {
+		return nil, fmt.Errorf("%w: they have %d bytes, and at most %d can be restored: %s", ErrTooLarge, len(plain), maxPlainObjects, makeRoom)
 	}
 	packed, err := Pack(plain)
 	if err != nil {
@@ -44,10 +59,12 @@ func (o Objects) Seal(k Key, random io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("sealing the objects: %w", err)
 	}
 	if len(sealed) > MaxObjects {
-		return nil, fmt.Errorf("the objects of the cluster have %d bytes when they are packed, and at most %d are stored", len(sealed), MaxObjects)
+		return nil, fmt.Errorf("%w: they have %d bytes when they are packed, and at most %d are stored: %s", ErrTooLarge, len(sealed), MaxObjects, makeRoom)
 	}
 	return sealed, nil
 }
+
+const makeRoom = "make the ConfigMaps and Secrets that the HostedCluster and its NodePools name smaller or fewer"
 
 // DecodeObjects reads what ReadObjects has opened.
 func DecodeObjects(packed []byte) (Objects, error) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
 	"strings"
 )
 
@@ -26,7 +27,8 @@ type Getter interface {
 	Get(ctx context.Context, name string) (io.ReadCloser, int64, error)
 }
 
-// ReadManifest reads the manifest that belongs to a snapshot, by the name of either. With a key, it must be authenticated, unless the name is that of a snapshot that isn't
+// ReadManifest reads the manifest that belongs to a snapshot, by the name of either. It must be the manifest of that very snapshot: one key seals many backups, and a copy of
+// another's manifest is authenticated, too. With a key, it must be authenticated, unless the name is that of a snapshot that isn't
 // sealed: who gives it asks for what was made without a key. Its Key is empty then.
 func ReadManifest(ctx context.Context, g Getter, name string, k Key) (Manifest, error) {
 	manifest, err := ManifestOf(name)
@@ -44,9 +46,12 @@ func ReadManifest(ctx context.Context, g Getter, name string, k Key) (Manifest, 
 	}
 	m, err := DecodeManifest(raw, k)
 	if errors.Is(err, ErrUnauthenticated) && strings.HasSuffix(name, SnapshotEnd) {
-		return DecodeManifest(raw, nil)
+		m, err = DecodeManifest(raw, nil)
 	}
-	return m, err
+	if err != nil {
+		return m, err
+	}
+	return m, m.named(path.Base(manifest))
 }
 
 // OpenNamed opens a file of a storage as Open does, and refuses one that isn't sealed when there is a key, unless its name is that of a snapshot that isn't: anybody who may
@@ -118,7 +123,7 @@ func Verify(ctx context.Context, g Getter, name string, k Key) (Manifest, []byte
 	return m, objects, err
 }
 
-// ReadObjects reads the objects of a backup; nil when it has none.
+// ReadObjects reads the objects of a backup, of which DecodeObjects makes objects again; nil when it has none.
 func ReadObjects(ctx context.Context, g Getter, name string, m Manifest, k Key) ([]byte, error) {
 	if m.Objects == nil {
 		return nil, nil
@@ -129,6 +134,9 @@ func ReadObjects(ctx context.Context, g Getter, name string, m Manifest, k Key) 
 	var plain bytes.Buffer
 	if err := Stored(ctx, g, name, *m.Objects, k, &plain); err != nil {
 		return nil, fmt.Errorf("the objects: %w", err)
+	}
+	if _, err := DecodeObjects(plain.Bytes()); err != nil {
+		return nil, err // what can't be restored is no backup, however well it is stored
 	}
 	return plain.Bytes(), nil
 }

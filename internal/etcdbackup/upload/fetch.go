@@ -59,6 +59,10 @@ func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
 			return err
 		}
 	}
+	parts, err := backups.ReadParts(dir)
+	if err != nil {
+		return err
+	}
 	s, name, err := store.OpenURL(ctx, url, o)
 	if err != nil {
 		return err
@@ -69,11 +73,17 @@ func fetchFrom(ctx context.Context, dir, url, shard, file string) error {
 		return err
 	}
 	part, there := m.Part(shard)
-	if shard != "" && (alone || !there) {
-		if required(dir, shard) {
+	checked := parts[shard].SHA256
+	switch {
+	case shard != "" && (alone || !there):
+		if checked != "" || required(dir, shard) {
 			return fmt.Errorf("the backup no longer has shard %s, which it had when the restore began", shard)
 		}
 		return nil
+	case checked != "" && alone:
+		return fmt.Errorf("%s has no manifest any more, which it had when the restore began", s.URL(name))
+	case checked != "" && part.Snapshot.SHA256 != checked:
+		return fmt.Errorf("%s of %s is not the one that the restore has checked: its SHA-256 is %s, and was %s; somebody has replaced the backup since", part, s.URL(name), part.Snapshot.SHA256, checked)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

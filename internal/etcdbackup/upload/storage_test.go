@@ -153,6 +153,32 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// secret serves the storage, and is the folder with the keys of Secret etcd-restore by which it is read.
+func (s shelf) secret(t *testing.T, k bundle.Key) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, there := s[strings.TrimPrefix(r.URL.Path, "/backups/")]
+		if !there {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, "<Error><Code>NoSuchKey</Code></Error>")
+			return
+		}
+		_, _ = w.Write(raw)
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	files := map[string]string{backups.CredentialsKey: "[default]\naws_access_key_id = a\naws_secret_access_key = b\nendpoint_url = " + server.URL + "\n"}
+	if k != nil {
+		files[backups.EncryptionKey] = string(k)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestFetch: etcd starts from what is read here.
 func TestFetch(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -178,25 +204,55 @@ func TestFetch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, s := NewWithT(t), shelf{}
 			tc.files(t, s)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				raw, there := s[strings.TrimPrefix(r.URL.Path, "/backups/")]
-				if !there {
-					w.WriteHeader(http.StatusNotFound)
-					fmt.Fprint(w, "<Error><Code>NoSuchKey</Code></Error>")
-					return
-				}
-				_, _ = w.Write(raw)
-			}))
-			t.Cleanup(server.Close)
-			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "snapshot.db")
-			credentials := "[default]\naws_access_key_id = a\naws_secret_access_key = b\nendpoint_url = " + server.URL + "\n"
-			g.Expect(os.WriteFile(filepath.Join(dir, backups.CredentialsKey), []byte(credentials), 0o600)).To(Succeed())
-			if tc.key != nil {
-				g.Expect(os.WriteFile(filepath.Join(dir, backups.EncryptionKey), tc.key, 0o600)).To(Succeed())
-			}
+			dir, file := s.secret(t, tc.key), filepath.Join(t.TempDir(), "snapshot.db")
 			err := fetchFrom(t.Context(), dir, s.URL(tc.file), "", file)
 			if tc.want != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(os.ReadFile(file)).To(Equal(plainSnapshot()))
+		})
+	}
+}
+
+// TestFetchChecked: one key seals the backups of many clusters, and who may write to the storage can exchange them after the command has checked one.
+func TestFetchChecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// later is what happens to backup demo/1 after it was checked, beside which there is demo/2 of another cluster.
+		later func(*testing.T, shelf)
+		shard string
+		parts string // of the Secret; SUM stands for that of the snapshot
+		want  string // of the error; empty: the snapshot is written
+	}{
+		"When it is as it was checked it should be read": {parts: `{"":{"sha256":"SUM"}}`},
+		"When another cluster's backup was put in its place it should be refused": {later: func(t *testing.T, s shelf) { s.hold(t, "demo/1", now, key) },
+			parts: `{"":{"sha256":"SUM"}}`, want: "is not the one that the restore has checked"},
+		"When its manifest went and another sealed snapshot came it should be refused": {later: func(t *testing.T, s shelf) {
+			delete(s, "demo/1.json")
+			s["demo/1.db.enc"] = sealed(t, plainSnapshot())
+		}, parts: `{"":{"sha256":"SUM"}}`, want: "s3://backups/demo/1.db.enc has no manifest any more, which it had when the restore began"},
+		"When a shard was checked and is gone it should be refused":           {shard: "leases", parts: `{"":{"sha256":"SUM"},"leases":{"sha256":"SUM"}}`, want: "no longer has shard leases"},
+		"When the Secret tells only how far revisions lead it should be read": {parts: `{"":{"revisionBump":7}}`},
+		"When the Secret can't be understood it should be refused":            {parts: `{`, want: "key parts of Secret etcd-restore"},
+		"When the manifest is a copy of another's it should be refused, also if an older command made the Secret": {
+			later: func(_ *testing.T, s shelf) { s["demo/1.json"] = s["demo/2.json"] }, want: `1.json is the manifest of a backup with another name: it names "2.db.enc"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), shelf{}
+			checked := s.hold(t, "demo/1", now, key)
+			s.hold(t, "demo/2", now, key)
+			if tc.later != nil {
+				tc.later(t, s)
+			}
+			dir, file := s.secret(t, key), filepath.Join(t.TempDir(), "snapshot.db")
+			if tc.parts != "" {
+				g.Expect(os.WriteFile(filepath.Join(dir, "parts"), []byte(strings.ReplaceAll(tc.parts, "SUM", checked.Snapshot.SHA256)), 0o600)).To(Succeed())
+			}
+			err := fetchFrom(t.Context(), dir, s.URL("demo/1.db.enc"), tc.shard, file)
+			if tc.want != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+				g.Expect(file).NotTo(BeAnExistingFile())
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())

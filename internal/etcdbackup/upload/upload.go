@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,14 +26,8 @@ import (
 	"hcp.internal/platform/internal/etcdbackup/upload/store"
 )
 
-const (
-	// terminationLog is where the kubelet reads what a container has to say.
-	terminationLog = "/dev/termination-log"
-	// maxListed bounds how many files retention looks at.
-	maxListed = 10_000
-	// ahead is how far the clocks of two nodes may differ: retention counts no backup that was made later than that after the newest.
-	ahead = 10 * time.Minute
-)
+// terminationLog is where the kubelet reads what a container has to say.
+const terminationLog = "/dev/termination-log"
 
 // Upload is a snapshot on its way into a storage.
 type Upload struct {
@@ -136,12 +130,7 @@ func (u Upload) Run(ctx context.Context, out, notes io.Writer) error {
 	if _, err := fmt.Fprintln(out, result); err != nil {
 		return err
 	}
-	if u.Result == "" {
-		u.Result = terminationLog
-	}
-	if err := os.WriteFile(u.Result, []byte(result), 0o644); err != nil {
-		fmt.Fprintf(notes, "Warning: reporting the URL to the operator: %v\n", err)
-	}
+	t.tell(result)
 	return nil
 }
 
@@ -193,8 +182,8 @@ type transfer struct {
 
 // run stores everything and returns what the operator is told.
 func (t transfer) run(ctx context.Context) (string, error) {
-	stem := strings.TrimSuffix(t.objectName(), filepath.Ext(t.Path))
 	name := t.objectName()
+	stem := strings.TrimSuffix(name, filepath.Ext(t.Path))
 	if len(t.key) > 0 {
 		name = stem + bundle.SealedSnapshotEnd
 	}
@@ -226,18 +215,40 @@ func (t transfer) run(ctx context.Context) (string, error) {
 	if err := t.store.Put(ctx, stem+bundle.ManifestEnd, strings.NewReader(string(raw))); err != nil {
 		return "", errors.Join(err, t.undo(ctx, stem, m))
 	}
+	return t.conclude(ctx, name, m, sum)
+}
+
+// conclude tells of a backup that is complete, and then deletes older ones: should that take too long, it is known where this one is.
+func (t transfer) conclude(ctx context.Context, name string, m bundle.Manifest, sum bundle.Summary) (string, error) {
+	result, err := t.result(name, sum)
+	if err != nil {
+		return "", err
+	}
+	t.tell(result)
 	removed, note, err := t.prune(ctx, m)
 	if err != nil {
 		// The backup is good; that others stay is told, and tried again by the next one.
-		note = "older backups are kept: " + err.Error()
+		note = joined(note, "older backups are kept: "+err.Error())
 	}
 	sum.Removed = removed
 	if note != "" {
-		sum.Note = strings.TrimPrefix(sum.Note+"; "+note, "; ")
+		sum.Note = joined(sum.Note, note)
 		fmt.Fprintln(t.notes, "Warning: "+sum.Note)
 	}
+	return t.result(name, sum)
+}
+
+// result is what the operator is told.
+func (t transfer) result(name string, sum bundle.Summary) (string, error) {
 	line, err := json.Marshal(sum)
 	return t.store.URL(name) + "\n" + string(line), err
+}
+
+// tell leaves the result where the operator finds it.
+func (t transfer) tell(result string) {
+	if err := os.WriteFile(cmp.Or(t.Result, terminationLog), []byte(result), 0o644); err != nil {
+		fmt.Fprintf(t.notes, "Warning: reporting the URL to the operator: %v\n", err)
+	}
 }
 
 // manifest reads what the operator knows, and adds what the snapshot says of itself.
@@ -353,72 +364,6 @@ func (t transfer) undo(ctx context.Context, stem string, m bundle.Manifest) erro
 		}
 	}
 	return nil
-}
-
-// prune deletes the oldest backups of the same cluster and schedule beyond those that are kept: the manifest first, so that what is left of an interruption is no
-// backup any more. note is what should be told of those that it left alone.
-func (t transfer) prune(ctx context.Context, m bundle.Manifest) (removed int, note string, _ error) {
-	if t.Keep <= 0 {
-		return 0, "", nil
-	}
-	same, future, err := t.others(ctx, m)
-	if err != nil {
-		return 0, "", err
-	}
-	if future > 0 {
-		note = fmt.Sprintf("%d backups dated more than %s in the future are kept and not counted: check the clocks, or delete them", future, ahead)
-	}
-	slices.SortFunc(same, func(a, b other) int { return b.m.Created.Compare(a.m.Created) })
-	for _, o := range same[min(t.Keep, len(same)):] {
-		names := []string{o.name}
-		for _, f := range o.m.Files() {
-			names = append(names, bundle.Beside(o.name, f.Name))
-		}
-		for _, name := range names {
-			if err := t.store.Delete(ctx, name); err != nil {
-				return removed, note, err
-			}
-		}
-		removed++
-	}
-	return removed, note, nil
-}
-
-// other is a backup in the storage, by the name of its manifest.
-type other struct {
-	name string
-	m    bundle.Manifest
-}
-
-// others are the backups of the same cluster and schedule in the folder, with the one that was just made. Whoever may write there must not make genuine ones go by adding
-// to them, so with a key only those that it made count. Without one nothing proves that, but what says that it was made later than now is none of them: future is how many do.
-func (t transfer) others(ctx context.Context, m bundle.Manifest) (same []other, future int, _ error) {
-	folder := strings.TrimSuffix(t.KeyPrefix, "/") + "/"
-	items, err := t.store.List(ctx, folder, maxListed)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, item := range items {
-		base := strings.TrimPrefix(item.Name, folder)
-		if !strings.HasSuffix(base, bundle.ManifestEnd) || strings.Contains(base, "/") {
-			continue
-		}
-		// One that another key or no key made, or that is damaged, is not ours to delete.
-		o, err := bundle.ReadManifest(ctx, t.store, item.Name, t.key)
-		if err != nil || o.Key != t.key.Fingerprint() || o.Cluster.UID != m.Cluster.UID || o.Schedule != m.Schedule || m.Cluster.UID == "" {
-			continue
-		}
-		// A copy under another name is no backup of its own.
-		if own, err := bundle.ManifestOf(o.Snapshot.Name); err != nil || own != base {
-			continue
-		}
-		if o.Created.After(m.Created.Add(ahead)) {
-			future++
-			continue
-		}
-		same = append(same, other{item.Name, o})
-	}
-	return same, future, nil
 }
 
 // objectName is the object's name: PREFIX/SECONDS.db.

@@ -96,8 +96,10 @@ func (x executor) do(ctx context.Context, s Step) error {
 		reason = ReasonStatus
 	case s.Op == OpRepoint:
 		reason = ReasonRepoint
-	case s.Op == OpDeploy:
+	case s.Op == OpDeploy || s.Op == OpNoteHCP:
 		reason = ReasonWorkload
+	case s.Op == OpPause || s.Op == OpCommit:
+		reason = ReasonInternal
 	}
 	if reason != "" {
 		return &Failure{reason, fmt.Sprintf("%s: %v", s.Op, err)}

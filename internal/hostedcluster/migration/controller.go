@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,8 +33,15 @@ import (
 )
 
 const (
-	// poll is how often it is looked whether pods have ended or run. Only a hosted cluster that is being moved is looked at so often.
-	poll = 500 * time.Millisecond
+	// poll is how often it is looked whether pods have ended or run, of a hosted cluster that is being moved. After patient it is looked less and less
+	// often, down to once every pollLast: what has not come by then takes its time, and each look makes some 20 requests.
+	poll     = 500 * time.Millisecond
+	patient  = time.Minute
+	pollLast = 10 * time.Second
+	// retryLast is how long is waited at most before a failed pass is tried again: what failed is looked at, and a phase ends in time.
+	retryLast = 30 * time.Second
+	// trying begins what is said of a step that failed.
+	trying = "trying again: "
 	// lockFor is how long a lock that somebody set by hand is left there, journalFor how long a journal is kept when its move is over.
 	lockFor    = 10 * time.Minute
 	journalFor = 7 * 24 * time.Hour
@@ -69,7 +77,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 			DeleteFunc: func(e event.DeleteEvent) bool { return locked(e.Object) },
 			UpdateFunc: func(e event.UpdateEvent) bool { return locked(e.ObjectOld) && !locked(e.ObjectNew) },
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: maxLimit}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxLimit, RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](outcome.Soon, retryLast)}).
 		Complete(c)
 }
 
@@ -90,8 +98,13 @@ func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	}
 	locked := locked(hc)
 	lock := hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
+	moving := journal != nil && !journal.Phase.Over()
 	switch {
-	case (!locked || lock == "") && journal != nil && !journal.Phase.Over():
+	case moving && journal.Lock == lock && locked && journal.Locks:
+		return c.lockedAgain(ctx, hc, *journal, cm)
+	case moving && journal.Locks:
+		return ctrl.Result{}, c.lock(ctx, hc, journal.Lock) // which is an event
+	case moving && (!locked || lock != journal.Lock):
 		return c.lockAgain(ctx, hc, *journal, cm)
 	case !locked && journal != nil && isProgressing(hc):
 		return ctrl.Result{RequeueAfter: outcome.Soon}, c.ended(ctx, hc, *journal) // somebody died when the lock was off and the end not yet told
@@ -103,7 +116,7 @@ func (c *Controller) next(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 		return c.forget(ctx, *journal, cm, result)
 	case lock == "":
 		return c.strangeLock(ctx, hc)
-	case journal == nil || journal.Lock != lock:
+	case !moving && (journal == nil || journal.Lock != lock):
 		return c.begin(ctx, hc, lock, cm)
 	}
 	return c.move(ctx, hc, *journal, cm)
@@ -118,25 +131,34 @@ func isProgressing(hc *hyperv1.HostedCluster) bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// lockPatch locks a HostedCluster that is still the one that was looked at.
-func lockPatch(hc *hyperv1.HostedCluster) client.Patch {
-	return patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{
+// lock locks a HostedCluster that is still the one that was looked at.
+func (c *Controller) lock(ctx context.Context, hc *hyperv1.HostedCluster, lock string) error {
+	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{
 		hyperv1.PrivateCAPIMigrationInProgressAnnotation: ptr.To("true"),
-		hyperv1.PrivateCAPIMigrationLockAnnotation:       ptr.To(uuid.NewString()),
+		hyperv1.PrivateCAPIMigrationLockAnnotation:       &lock,
 	}}.Patch()
+	if err := c.Direct.Patch(ctx, hc, p, client.FieldOwner(fieldOwner)); err != nil {
+		return fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
+	}
+	return nil
 }
 
-// lockAgain takes over from whoever took the lock off in the middle. What was done without it can't be trusted before the commit.
+// lockAgain takes over from whoever took the lock off, or named it otherwise, in the middle. What was done without it can't be trusted before the commit.
+// The new lock is noted first: any process that comes to it then goes on with the same.
 func (c *Controller) lockAgain(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
-	c.tell(ctx, hc, true, eventHeld, "someone removed the lock of a hosted cluster whose objects are being moved; the operator has set it again")
-	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s again: %w", names.BackReference(hc), err)
-	}
-	j.Lock = hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation]
+	c.tell(ctx, hc, true, eventHeld, "someone removed or changed the lock of a hosted cluster whose objects are being moved; the operator sets it again")
+	j.Lock, j.Locks = uuid.NewString(), true
 	if !j.Phase.committed() && j.Phase != RollBack {
 		j = j.at(RollBack, c.Clock.Now())
-		j.Failure, j.Message = ReasonConcurrent, "someone removed the lock"
+		j.Failure, j.Message = ReasonConcurrent, "someone removed or changed the lock"
 	}
+	_, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm)
+	return ctrl.Result{RequeueAfter: outcome.Soon}, err
+}
+
+// lockedAgain notes that the HostedCluster has the lock. If it goes from now on, it may have been acknowledged.
+func (c *Controller) lockedAgain(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, cm *corev1.ConfigMap) (ctrl.Result, error) {
+	j.Locks = false
 	_, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm)
 	return ctrl.Result{RequeueAfter: outcome.Soon}, err
 }
@@ -164,12 +186,19 @@ func (c *Controller) strangeLock(ctx context.Context, hc *hyperv1.HostedCluster)
 		return ctrl.Result{RequeueAfter: left}, c.report(ctx, hc, held(hc, fmt.Sprintf("annotation %s was set by hand: no operator manages the hosted cluster until the annotation is removed, "+
 			"which the operator does after %d minutes; to pause the hosted cluster for longer, set spec.pausedUntil", key, int(lockFor.Minutes()))))
 	}
-	c.tell(ctx, hc, true, eventHeld, "removed a lock that was set by hand: nothing of the hosted cluster is being moved")
-	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{key: nil}}.Patch()
+	return ctrl.Result{}, c.takeOff(ctx, hc, "removed a lock that was set by hand: nothing of the hosted cluster is being moved")
+}
+
+// takeOff takes a lock off that is none of a move, and tells why.
+func (c *Controller) takeOff(ctx context.Context, hc *hyperv1.HostedCluster, why string) error {
+	c.tell(ctx, hc, true, eventHeld, why)
+	p := patch.Metadata{ResourceVersion: hc.ResourceVersion, Annotations: map[string]*string{
+		hyperv1.PrivateCAPIMigrationInProgressAnnotation: nil, hyperv1.PrivateCAPIMigrationLockAnnotation: nil, hyperv1.PrivateCAPIMigrationAckAnnotation: nil,
+	}}.Patch()
 	if err := c.Direct.Patch(ctx, hc, p, client.FieldOwner(fieldOwner)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("taking a strange lock off HostedCluster %s: %w", names.BackReference(hc), err)
+		return fmt.Errorf("taking a strange lock off HostedCluster %s: %w", names.BackReference(hc), err)
 	}
-	return ctrl.Result{}, c.report(ctx, hc, conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationNotStartedReason, ""))
+	return c.report(ctx, hc, conditions.False(hyperv1.PrivateCAPIMigrationProgressing, hyperv1.MigrationNotStartedReason, ""))
 }
 
 // annotatedSince is when an annotation was written, as the API server noted it; now, if it didn't.
@@ -184,19 +213,65 @@ func annotatedSince(obj client.Object, key string, now time.Time) time.Time {
 }
 
 // begin makes the journal of a move whose lock was just taken, or whose journal was lost. The objects, the programs and the annotations show the rest.
+// A lock that this process has not taken may have come with a HostedCluster that was saved in the middle of a move: it gets another name, as nobody can tell
+// who has acknowledged this one, and without a trace of a move it begins only if it could begin anyway.
 func (c *Controller) begin(ctx context.Context, hc *hyperv1.HostedCluster, lock string, cm *corev1.ConfigMap) (ctrl.Result, error) {
-	now := c.Clock.Now()
+	now, key := c.Clock.Now(), client.ObjectKeyFromObject(hc)
+	taken := c.hasTaken(key, lock)
 	direction := Forward
 	if hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true" {
 		direction = Reverse
 	}
-	j := Journal{SchemaVersion: journalSchema, Lock: lock, Direction: direction, Phase: Quiesce, Started: now, PhaseStarted: now}
+	if !taken {
+		why, err := c.unfounded(ctx, hc)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if why != "" {
+			return ctrl.Result{}, c.takeOff(ctx, hc, "removed a lock of which no move knows, and none can begin: "+why)
+		}
+		lock = uuid.NewString()
+	}
+	j := Journal{SchemaVersion: journalSchema, Lock: lock, Locks: !taken, Direction: direction, Phase: Quiesce, Started: now, PhaseStarted: now}
 	if _, err := writeJournal(ctx, c.Direct, names.NamespaceOf(hc), j, cm); err != nil {
 		return ctrl.Result{}, fmt.Errorf("noting the beginning of the move of HostedCluster %s: %w", names.BackReference(hc), err)
 	}
+	c.noteTaken(key, "")
 	ctrl.LoggerFrom(ctx).Info("Starting migration for HostedCluster", "direction", direction)
 	c.tell(ctx, hc, false, eventStarted, "moving the objects of Cluster API to "+groupsOf(direction))
 	return ctrl.Result{RequeueAfter: outcome.Soon}, nil
+}
+
+// unfounded says why a lock without a journal is not that of a move; empty: there are traces of one, or one may begin.
+func (c *Controller) unfounded(ctx context.Context, hc *hyperv1.HostedCluster) (string, error) {
+	all, err := c.kinds()
+	if err != nil {
+		return "", err
+	}
+	begun, err := reader{c.Direct, all}.begun(ctx, names.NamespaceOf(hc))
+	if begun || err != nil {
+		return "", err
+	}
+	settings, invalid, err := c.settings(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case invalid != nil:
+		return invalid.Error(), nil
+	}
+	direction, wanted := asked(hc, settings)
+	if !wanted {
+		return "nobody asks for it", nil
+	}
+	list := &hyperv1.HostedClusterList{}
+	if err := c.Direct.List(ctx, list); err != nil {
+		return "", fmt.Errorf("listing HostedClusters: %w", err)
+	}
+	others := slices.DeleteFunc(list.Items, func(other hyperv1.HostedCluster) bool { return other.UID == hc.UID })
+	if why := mayStart(hc, others, settings, c.Clock.Now()); why != "" {
+		return why, nil
+	}
+	return c.obstacle(ctx, hc, direction), nil
 }
 
 // move makes steps until something has to be waited for.
@@ -209,19 +284,19 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 			return ctrl.Result{}, errors.Join(err, c.report(ctx, hc, progress(j, Plan{Wait: "it can't be looked at: " + err.Error()})...))
 		}
 		p := planFor(o)
-		if err := c.report(ctx, hc, progress(j, p)...); err != nil {
-			return ctrl.Result{}, err
+		if p.Wait != "" || !stuck(hc, j) {
+			if err := c.report(ctx, hc, progress(j, p)...); err != nil {
+				return ctrl.Result{}, err
+			}
 		}
 		if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Op == OpDeploy }) {
 			c.noteDeployed(key, o.Now)
 		}
 		x := executor{Client: c.Direct, deployer: c.Deployer, hc: hc, now: o.Now, reason: j.Failure, direction: j.Direction}
-		err = x.run(ctx, p)
-		if errors.As(err, &p.Failure) && j.Phase.committed() || j.Phase == RollBack && err != nil {
-			return ctrl.Result{}, err // there is no way back from here, only another try
-		}
-		if err != nil && p.Failure == nil {
-			return ctrl.Result{}, err
+		if err := x.run(ctx, p); err != nil {
+			if p.Failure, err = c.failed(ctx, hc, j, err); err != nil {
+				return ctrl.Result{}, err
+			}
 		}
 		if j.Phase.Over() {
 			return ctrl.Result{}, c.ended(ctx, hc, j)
@@ -237,7 +312,7 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 			c.tell(ctx, hc, false, eventPhaseCompleted, fmt.Sprintf("phase %s is completed, %s begins", j.Phase, p.Next))
 			j = j.at(p.Next, o.Now)
 		case len(p.Steps) == 0 || p.Wait != "":
-			return ctrl.Result{RequeueAfter: poll}, nil
+			return ctrl.Result{RequeueAfter: pollAt(o.Now.Sub(j.PhaseStarted))}, nil
 		default:
 			continue
 		}
@@ -254,6 +329,27 @@ func (c *Controller) move(ctx context.Context, hc *hyperv1.HostedCluster, j Jour
 	return ctrl.Result{}, ctx.Err()
 }
 
+// failed is why a move is taken back whose steps ended with an error. Otherwise the error is told, and tried again.
+func (c *Controller) failed(ctx context.Context, hc *hyperv1.HostedCluster, j Journal, err error) (*Failure, error) {
+	f := j.failed(err, c.Clock.Now())
+	if f != nil && j.Phase == Commit {
+		// It may have been written, and only the answer was lost.
+		if err := c.Direct.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+			return nil, err
+		}
+		if (Observed{HC: hc}).private() == j.Direction.Private() {
+			f = nil
+		}
+	}
+	switch {
+	case f != nil:
+		return f, nil
+	case outcome.IsConflict(err) || ctx.Err() != nil:
+		return nil, err
+	}
+	return nil, errors.Join(err, c.report(ctx, hc, progress(j, Plan{Wait: trying + err.Error()})...))
+}
+
 // noteDeployed notes when the programs of a hosted cluster were deployed last; the zero time forgets it.
 func (c *Controller) noteDeployed(key types.NamespacedName, at time.Time) {
 	c.start.mu.Lock()
@@ -264,6 +360,11 @@ func (c *Controller) noteDeployed(key types.NamespacedName, at time.Time) {
 	if c.start.deployed[key] = at; at.IsZero() {
 		delete(c.start.deployed, key)
 	}
+}
+
+// pollAt is when a move that waits is looked at again, so long after its phase began.
+func pollAt(age time.Duration) time.Duration {
+	return min(max(poll, (age-patient)/6), pollLast)
 }
 
 func machinesOf(objs []Object) (n int) {

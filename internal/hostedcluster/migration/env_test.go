@@ -59,7 +59,8 @@ type deployer struct {
 	mu      sync.Mutex
 	refuses map[string]error // by name of the HostedCluster
 	mute    map[string]error
-	deploys int // how often it was asked to
+	deploys int   // how often it was asked to
+	broken  error // why nothing can be deployed at all
 }
 
 // Deploy implements Deployer.
@@ -67,6 +68,9 @@ func (d *deployer) Deploy(_ context.Context, hc *hyperv1.HostedCluster, private,
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deploys++
+	if d.broken != nil {
+		return d.broken
+	}
 	if private {
 		return d.refuses[hc.Name]
 	}
@@ -161,6 +165,26 @@ func (f *fleet) program(t testing.TB, ns, name string, replicas, available int32
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: available, AvailableReplicas: available}
 	g.Expect(f.client.Status().Update(t.Context(), d)).To(Succeed())
 	return d
+}
+
+// middle makes a hosted cluster in the middle of a move whose phase began now, and whose lock everybody has acknowledged.
+func (f *fleet) middle(t testing.TB, name string, j Journal, now time.Time, annotations map[string]*string) ctrl.Request {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	f.add(t, name, 1)
+	j.SchemaVersion, j.Lock, j.Direction, j.Started, j.PhaseStarted = journalSchema, "lock-1", Forward, now, now
+	_, err := writeJournal(ctx, f.client, f.ns+"-"+name, j, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	lock := map[string]*string{hyperv1.PrivateCAPIMigrationInProgressAnnotation: ptr.To("true"), hyperv1.PrivateCAPIMigrationLockAnnotation: &j.Lock, hyperv1.PrivateCAPIMigrationAckAnnotation: &j.Lock}
+	maps.Copy(lock, annotations)
+	f.ask(t, name, lock)
+	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name}}
+	g.Expect(f.client.Patch(ctx, pool, patch.Annotation(hyperv1.PrivateCAPIMigrationAckAnnotation, &j.Lock))).To(Succeed())
+	return f.request(name)
+}
+
+func (f *fleet) request(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: f.ns, Name: name}}
 }
 
 func ownedBy(o *unstructured.Unstructured) []metav1.OwnerReference {

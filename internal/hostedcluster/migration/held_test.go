@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -97,22 +96,9 @@ func TestUnseen(t *testing.T) {
 		g.Expect(f.states(t)["b"][0]).To(Equal("Locked"))
 	})
 	now := time.Now()
-	// middle is a hosted cluster in the middle of a move.
 	middle := func(t *testing.T, name string, j Journal, annotations map[string]*string) ctrl.Request {
 		t.Helper()
-		f.add(t, name, 1)
-		j.SchemaVersion, j.Lock, j.Direction, j.Started, j.PhaseStarted = journalSchema, "lock-1", Forward, now, now
-		_, err := writeJournal(ctx, f.client, f.ns+"-"+name, j, nil)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		lock := map[string]*string{hyperv1.PrivateCAPIMigrationInProgressAnnotation: ptr.To("true"), hyperv1.PrivateCAPIMigrationLockAnnotation: &j.Lock, hyperv1.PrivateCAPIMigrationAckAnnotation: &j.Lock}
-		for key, value := range annotations {
-			lock[key] = value
-		}
-		f.ask(t, name, lock)
-		pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name}}
-		ack := []byte(`{"metadata":{"annotations":{"` + hyperv1.PrivateCAPIMigrationAckAnnotation + `":"lock-1"}}}`)
-		NewWithT(t).Expect(f.client.Patch(ctx, pool, client.RawPatch(types.MergePatchType, ack))).To(Succeed())
-		return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: f.ns, Name: name}}
+		return f.middle(t, name, j, now, annotations)
 	}
 	t.Run("When a kind can't be listed in the middle the condition should say so", func(t *testing.T) {
 		g := NewWithT(t)

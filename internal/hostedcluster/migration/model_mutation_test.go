@@ -129,6 +129,9 @@ var mutations = map[string]mutation{
 			}
 		}
 	}},
+	"it overlooks Karpenter": {observe: func(o *Observed) {
+		o.Programs = slices.DeleteFunc(slices.Clone(o.Programs), func(p Program) bool { return p.Name == karpenter })
+	}},
 	"it leaves the manager's lease":       {observe: func(o *Observed) { o.Lease = nil }},
 	"it makes copies without finalizers":  {writes: copied(func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }), plan: unverified},
 	"it makes copies that are not paused": {writes: copied(func(u *unstructured.Unstructured) { without(u, clusterv1.PausedAnnotation) }), plan: unverified},

@@ -77,6 +77,9 @@ func (m *model) actsAlone() error {
 	}
 	for _, id := range m.ids {
 		it, other := m.objects[m.private()][id], m.objects[!m.private()][id]
+		if other == nil && phase.committed() {
+			continue // it was made since, and is not moved
+		}
 		if phase.Number() > ScaleDown.Number() && phase.Number() < Unpause.Number() && !m.anew && !(Object{Unstructured: it}).held() {
 			return fmt.Errorf("%s is unpaused in the middle of its move", id)
 		}
@@ -133,6 +136,9 @@ func (m *model) unpausesInOrder() error {
 	for _, late := range m.ids {
 		for _, early := range m.ids {
 			is := func(id ID) bool { return Object{Unstructured: m.objects[m.private()][id]}.held() }
+			if m.objects[!m.private()][late] == nil {
+				continue // it was made since the commit
+			}
 			if rank(late) > rank(early) && !is(late) && is(early) {
 				return fmt.Errorf("%s works before %s does", late, early)
 			}
@@ -214,6 +220,25 @@ func (m *model) ignored() error {
 	return m.end()
 }
 
+// undeployed is a move whose programs can't be deployed for the storage that it goes to.
+func (m *model) undeployed() error {
+	m.acknowledge()
+	for range 100 {
+		m.settle()
+		if m.locked() {
+			m.turn(-1)
+		}
+		if err := m.check(); err != nil {
+			return err
+		}
+		m.now = m.now.Add(10 * time.Second)
+	}
+	if m.journal.Phase != RolledBack || m.journal.Failure != ReasonWorkload {
+		return fmt.Errorf("phase %s, %s", m.journal.Phase, m.journal.Failure)
+	}
+	return m.end()
+}
+
 // edit is a user's change of an object that counts.
 func (m *model) edit(id ID) {
 	spec := map[string]any{"edited": int64(m.uids)}
@@ -235,8 +260,11 @@ func (m *model) storm(choose chooser) error {
 				m.hc.DeletionTimestamp = ptr.To(metav1.NewTime(m.now))
 			}
 		case 4:
-			if choose("edit", 5) == 0 {
+			switch choose("edit", 5) {
+			case 0:
 				m.edit(m.ids[choose("object", len(m.ids))])
+			case 1:
+				m.provision()
 			}
 		case 5:
 			if m.locked() {
@@ -261,17 +289,25 @@ var strangers = map[string]func(*model){
 	"the Deployments' controller acts":   (*model).settle,
 	"a user edits a machine":             func(m *model) { m.edit(m.ids[len(m.ids)-2]) },
 	"a user deletes the hosted cluster":  func(m *model) { m.hc.DeletionTimestamp = ptr.To(metav1.NewTime(m.now)) },
+	"Karpenter makes a machine":          (*model).provision,
 	"half an hour passes":                func(m *model) { m.now = m.now.Add(30 * time.Minute) },
 	"a user asks for the way back":       func(m *model) { m.hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] = "true" },
 	"the journal is lost, and made anew": (*model).forget,
 }
 
-// forget is what becomes of a journal that somebody deleted: the controller begins another one.
+// forget is what becomes of a journal that somebody deleted: the controller begins another one under another lock, or takes the lock off that was all
+// that is left of the move.
 func (m *model) forget() {
-	if !m.locked() || m.journal.Phase.Over() {
+	switch {
+	case !m.locked() || m.journal.Phase.Over():
+		return
+	case !m.observe().begun() && m.private() != m.start:
+		m.journal = m.journal.at(Completed, m.now)
+		delete(m.hc.Annotations, hyperv1.PrivateCAPIMigrationInProgressAnnotation)
 		return
 	}
-	m.anew = true
+	m.anew, m.lock = true, "lock-"+string(m.uid())
+	m.hc.Annotations[hyperv1.PrivateCAPIMigrationLockAnnotation] = m.lock
 	m.journal = Journal{SchemaVersion: journalSchema, Lock: m.lock, Direction: m.journal.Direction, Phase: Quiesce, Started: m.now, PhaseStarted: m.now}
 }
 
@@ -294,6 +330,7 @@ func (m *model) crashOnce(at int, act func(*model)) (bool, error) {
 		if err := m.check(); err != nil {
 			return true, err
 		}
+		m.acknowledge()
 		return true, m.finish()
 	}
 	return false, errors.New("it does not end")
@@ -327,6 +364,15 @@ func TestModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+		for _, half := range []bool{false, true} {
+			t.Run(fmt.Sprintf("When programs can't be deployed for what it goes to it should be taken back (back: %t, after their Roles were written: %t)", reverse, half), func(t *testing.T) {
+				m := newModel(reverse)
+				m.undeployable, m.half = true, half
+				if err := m.undeployed(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
 		t.Run(fmt.Sprintf("When the operator never lets go it should be taken back, and keep no other hosted cluster waiting (back: %t)", reverse), func(t *testing.T) {
 			if err := newModel(reverse).ignored(); err != nil {
 				t.Fatal(err)

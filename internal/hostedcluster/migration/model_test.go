@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,8 +28,9 @@ type model struct {
 	objects    map[bool]map[ID]*unstructured.Unstructured // by private or not
 	dependents map[string]*Dependent
 	programs   []Program
-	// speaks is the kind of storage that programs are deployed for.
+	// speaks is the kind of storage that programs are deployed for, makes the one in which Karpenter makes machines.
 	speaks  bool
+	makes   bool
 	lease   bool
 	lock    string
 	uids    int
@@ -39,6 +41,8 @@ type model struct {
 	specs map[ID]any
 	// anew: the journal was lost, so that phases come twice.
 	anew bool
+	// undeployable: the manager and the provider can't be deployed for the storage that it goes to, half: after their Roles were written.
+	undeployable, half bool
 	// broken is what is wrong with the program under test; nil: nothing.
 	broken *mutation
 }
@@ -49,7 +53,7 @@ type chooser func(label string, n int) int
 func (m *model) uid() types.UID { m.uids++; return types.UID(fmt.Sprint("uid-", m.uids)) }
 
 func newModel(reverse bool) *model {
-	m := &model{now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), start: reverse, speaks: reverse, lock: "lock-1", lease: true,
+	m := &model{now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), start: reverse, speaks: reverse, makes: reverse, lock: "lock-1", lease: true,
 		objects: map[bool]map[ID]*unstructured.Unstructured{false: {}, true: {}}, dependents: map[string]*Dependent{}, specs: map[ID]any{}}
 	annotations := map[string]string{hyperv1.PrivateCAPIMigrationInProgressAnnotation: "true", hyperv1.PrivateCAPIMigrationLockAnnotation: m.lock}
 	direction := Forward
@@ -72,9 +76,10 @@ func newModel(reverse bool) *model {
 	for _, name := range []string{"a", "b"} {
 		m.depend("pod-"+name, m.add("infrastructure.", "LocalMachine", name, m.add("", "Machine", name, set)))
 	}
-	for _, name := range programNames[:4] {
+	for _, name := range append(slices.Clone(programNames[:4]), karpenter) {
 		m.programs = append(m.programs, Program{Name: name, UID: types.UID(name), Replicas: 1, Pods: 1, Available: true})
 	}
+	m.program(karpenter).Rights = []string{m.group("", m.makes)}
 	return m
 }
 
@@ -90,8 +95,12 @@ func (m *model) owner(of *unstructured.Unstructured) []metav1.OwnerReference {
 }
 
 func (m *model) add(prefix, kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
+	return m.place(m.start, prefix, kind, name, owner)
+}
+
+func (m *model) place(private bool, prefix, kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"name": name}, "status": map[string]any{"observedGeneration": int64(3)}}}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: m.group(prefix, m.start), Version: "v1beta2", Kind: kind})
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: m.group(prefix, private), Version: "v1beta2", Kind: kind})
 	u.SetName(name)
 	u.SetUID(m.uid())
 	u.SetGeneration(3)
@@ -100,7 +109,7 @@ func (m *model) add(prefix, kind, name string, owner *unstructured.Unstructured)
 		u.SetOwnerReferences(m.owner(owner))
 	}
 	id := Object{Unstructured: u}.ID()
-	m.objects[m.start][id] = u
+	m.objects[private][id] = u
 	m.ids = append(m.ids, id)
 	m.specs[id] = u.Object["spec"]
 	return u
@@ -293,7 +302,14 @@ func (m *model) pending() int {
 func (m *model) turn(most int) {
 	p := m.plan()
 	var writes []func()
+	var refused error
 	for _, s := range p.Steps {
+		if m.undeployable && s.Op == OpDeploy && s.Private != m.start {
+			if refused = errors.New("the release can't be read"); m.half {
+				writes = append(writes, m.writesOf(s)...)
+			}
+			break
+		}
 		writes = append(writes, m.writesOf(s)...)
 	}
 	for i, w := range writes {
@@ -301,6 +317,9 @@ func (m *model) turn(most int) {
 			return
 		}
 		w()
+	}
+	if refused != nil {
+		p.Failure, p.Next = m.journal.failed(refused, m.now), ""
 	}
 	switch {
 	case most >= 0:
@@ -315,12 +334,24 @@ func (m *model) turn(most int) {
 // settle is what the Deployments' controller and the control-plane-operator do.
 func (m *model) settle() {
 	cpo := m.program(programNames[0])
+	runs := cpo.Pods > 0 && cpo.Replicas > 0
+	if k := m.program(karpenter); runs {
+		m.makes = m.hcp.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true"
+		k.Rights = []string{m.group("", m.makes)}
+	}
 	for i := range m.programs {
 		p := &m.programs[i]
-		if !p.ours() && cpo.Pods > 0 && cpo.Replicas > 0 {
+		if !p.ours() && runs {
 			p.Replicas = 1
 		}
 		p.Pods, p.Settled, p.Available = int(p.Replicas), p.Replicas == 0, p.Replicas > 0
+	}
+}
+
+// provision is what Karpenter does while it runs: it makes a machine, whatever is paused.
+func (m *model) provision() {
+	if m.program(karpenter).Pods > 0 {
+		m.place(m.makes, "", "Machine", fmt.Sprint("k-", m.uids), nil)
 	}
 }
 

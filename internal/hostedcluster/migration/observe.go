@@ -195,11 +195,22 @@ func (r reader) deployments(ctx context.Context, ns string, pods func(*appsv1.De
 		if d == nil {
 			continue
 		}
+		var rights []string
+		if name == karpenter {
+			if rights, err = r.rights(ctx, ns, name); err != nil {
+				return nil, err
+			}
+			if len(rights) == 0 {
+				continue // a payload's
+			}
+		}
 		n, err := pods(d)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, programOf(d, n))
+		p := programOf(d, n)
+		p.Rights = rights
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -220,10 +231,10 @@ func programOf(d *appsv1.Deployment, pods int) Program {
 	return p
 }
 
-// rights are the groups of Cluster API in Roles of the manager and of the provider.
-func (r reader) rights(ctx context.Context, ns string) ([]string, error) {
+// rights are the groups of Cluster API in the Roles of programs.
+func (r reader) rights(ctx context.Context, ns string, programs ...string) ([]string, error) {
 	var out []string
-	for _, name := range []string{names.ClusterAPI, names.CAPIProvider} {
+	for _, name := range programs {
 		role, err := read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: name}, &rbacv1.Role{})
 		if err != nil {
 			return nil, err
@@ -283,11 +294,11 @@ func (c *Controller) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *
 func (r reader) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journal) (o Observed, err error) {
 	ns := names.NamespaceOf(hc)
 	o.HC, o.Journal = hc, j
-	if o.HCP, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
-		return o, err
-	}
 	if o.Pools, err = operator.NodePoolsOf(ctx, r.Client, hc); err != nil {
 		return o, err
+	}
+	if o.private() != j.Direction.Private() && !o.acknowledged() && j.Phase != RollBack {
+		return o, nil // nothing is done before that, so nothing has to be seen
 	}
 	if o.Programs, err = r.programs(ctx, ns); err != nil {
 		return o, err
@@ -299,8 +310,14 @@ func (r reader) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journ
 	if lease != nil {
 		o.Lease = &lease.ObjectMeta
 	}
-	if o.Rights, err = r.rights(ctx, ns); err != nil {
+	if o.HCP, err = read.Optional(ctx, r.Client, client.ObjectKey{Namespace: ns, Name: hc.Name}, &hyperv1.HostedControlPlane{}); err != nil {
 		return o, err
+	}
+	if o.Rights, err = r.rights(ctx, ns, names.ClusterAPI, names.CAPIProvider); err != nil {
+		return o, err
+	}
+	if o.private() != j.Direction.Private() && !o.acknowledged() && o.begun() {
+		return o, nil // it was not left untouched, which programs show alone
 	}
 	objects, dependents := needs(j.Phase)
 	if !objects {
@@ -321,6 +338,19 @@ func (r reader) observe(ctx context.Context, hc *hyperv1.HostedCluster, j *Journ
 	}
 	o.Dependents, err = r.dependents(ctx, ns, uids)
 	return o, err
+}
+
+// begun looks for traces of a move of a hosted cluster that has no journal.
+func (r reader) begun(ctx context.Context, ns string) (_ bool, err error) {
+	o := Observed{}
+	if o.Programs, err = r.deployments(ctx, ns, func(*appsv1.Deployment) (int, error) { return 0, nil }); err != nil {
+		return false, err
+	}
+	if o.From, err = r.objects(ctx, ns, false); err != nil {
+		return false, err
+	}
+	o.To, err = r.objects(ctx, ns, true)
+	return o.begun(), err
 }
 
 // isGone tells that somebody else was faster, or that it was done before a crash.

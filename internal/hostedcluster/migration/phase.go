@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -60,13 +62,15 @@ func (p Phase) suspends() bool {
 	return p == RollBack || p.Number() >= Pause.Number() && p.Number() <= Unpause.Number()
 }
 
-// patience is how long a phase before the commit may take until everything is taken back. Those that are not named only write.
+// patience is how long a phase before the commit may take until everything is taken back. Verify only looks.
 var patience = map[Phase]time.Duration{
 	Quiesce:   2 * time.Minute, // a pass of an operator is bounded by that
+	Pause:     5 * time.Minute,
 	ScaleDown: 5 * time.Minute,
 	Copy:      5 * time.Minute,
 	Repoint:   5 * time.Minute,
 	Switch:    5 * time.Minute,
+	Commit:    5 * time.Minute,
 }
 
 // Reason is why a move was taken back, or was not begun: the value of annotation migration-failed and of a label of a metric.
@@ -108,10 +112,12 @@ func timeoutReason(p Phase) Reason {
 // Journal is what is noted of a move besides what objects themselves show: ConfigMap private-capi-migration of the control plane's namespace.
 type Journal struct {
 	// SchemaVersion is 1. One that is unknown is left alone.
-	SchemaVersion int       `json:"schemaVersion"`
-	Lock          string    `json:"lock"` // annotation migration-lock of the HostedCluster
-	Direction     Direction `json:"direction"`
-	Phase         Phase     `json:"phase"`
+	SchemaVersion int    `json:"schemaVersion"`
+	Lock          string `json:"lock"` // annotation migration-lock of the HostedCluster
+	// Locks: the HostedCluster has yet to get Lock, which nobody has acknowledged so far.
+	Locks     bool      `json:"locks,omitempty"`
+	Direction Direction `json:"direction"`
+	Phase     Phase     `json:"phase"`
 	// Started is when the move began, PhaseStarted when the phase did; Suspended and Resumed are the window in which nothing scales.
 	Started      time.Time  `json:"started"`
 	PhaseStarted time.Time  `json:"phaseStarted"`
@@ -131,6 +137,28 @@ const (
 	JournalName = "private-capi-migration"
 	journalKey  = "journal"
 )
+
+// overdue is why a move is taken back whose phase takes too long, for what keeps it; nil: it may take longer.
+func (j Journal) overdue(now time.Time, why string) *Failure {
+	limit := patience[j.Phase]
+	if limit == 0 || now.Sub(j.PhaseStarted) <= limit {
+		return nil
+	}
+	return &Failure{timeoutReason(j.Phase), fmt.Sprintf("phase %s took more than %s: %s", j.Phase, limit, why)}
+}
+
+// failed is why a move is taken back after its steps ended with err; nil: they are tried again. After the commit there is no way back, and on the way
+// back there is no other.
+func (j Journal) failed(err error, now time.Time) *Failure {
+	var f *Failure
+	switch {
+	case err == nil || j.Phase.committed() || j.Phase == RollBack || j.Phase.Over():
+		return nil
+	case errors.As(err, &f):
+		return f
+	}
+	return j.overdue(now, err.Error())
+}
 
 // at is the journal in another phase.
 func (j Journal) at(p Phase, now time.Time) Journal {

@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,12 +60,19 @@ type Program struct {
 	Runs bool
 	// Available: at least one of its replicas is, of its newest template.
 	Available bool
+	// Rights are the groups of Cluster API that its Role names. They are read of programs that make or remove machines themselves, and that the
+	// control-plane-operator deploys.
+	Rights []string
 }
 
 func (p Program) gone() bool { return p.Replicas == 0 && p.Settled && p.Pods == 0 }
 
-// programNames are the Deployments that end while objects are copied.
-var programNames = []string{names.ControlPlaneOperator, names.ClusterAPI, names.CAPIProvider, "cluster-autoscaler", "hosted-cluster-config-operator", "machine-approver"}
+// programNames are the Deployments that end while objects are copied. Every component whose Role is about Cluster API is one of them.
+var programNames = []string{names.ControlPlaneOperator, names.ClusterAPI, names.CAPIProvider, "cluster-autoscaler", "hosted-cluster-config-operator", "machine-approver", karpenter}
+
+// karpenter makes and removes machines of Cluster API itself, and heeds no pause. A payload's Karpenter has the same name, makes machines of AWS, and has
+// no right to Cluster API: its operator keeps it, and would bring it up again.
+const karpenter = "karpenter"
 
 // ours are those that the hypershift-operator deploys; the others are the control-plane-operator's.
 func (p Program) ours() bool {
@@ -104,8 +112,8 @@ func planFor(o Observed) Plan {
 		return Plan{Failure: f}
 	}
 	p := o.advance(j.Phase)
-	if limit := patience[j.Phase]; limit > 0 && p.Next == "" && o.Now.Sub(j.PhaseStarted) > limit {
-		return Plan{Failure: &Failure{timeoutReason(j.Phase), fmt.Sprintf("phase %s took more than %s: %s", j.Phase, limit, p.Wait)}}
+	if f := j.overdue(o.Now, cmp.Or(p.Wait, fmt.Sprintf("%d of %d objects are done", p.Done, p.Total))); f != nil && p.Next == "" && p.Failure == nil {
+		return Plan{Failure: f}
 	}
 	return p
 }
@@ -407,9 +415,14 @@ func (o Observed) unpause(objs []Object, next Phase) Plan {
 
 // release lets the old objects go, what others own before its owners, once nothing has them as owners and nobody has a right to them.
 func (o Observed) release() Plan {
-	from := o.rightsIn(!o.Journal.Direction.Private())
+	from := rightsIn(!o.Journal.Direction.Private(), o.Rights)
 	if from != "" {
 		return Plan{Steps: []Step{{Op: OpDeploy, Private: o.Journal.Direction.Private(), Awake: true}}, Wait: "programs still have rights in group " + from}
+	}
+	for _, program := range o.Programs {
+		if from := rightsIn(!o.Journal.Direction.Private(), program.Rights); from != "" {
+			return Plan{Wait: program.Name + " still has rights in group " + from}
+		}
 	}
 	if p := o.repoint(o.uids()); len(p.Steps) > 0 {
 		return p
@@ -437,15 +450,23 @@ func (o Observed) drop(objs []Object) Plan {
 	return p
 }
 
+// finish forgets last how many replicas there were: if the journal is lost, nothing else shows any more that there is a move.
 func (o Observed) finish() Plan {
 	private := o.Journal.Direction.Private()
-	p := Plan{Next: Completed, Steps: o.forget()}
+	p := Plan{Next: Completed, Ordered: true}
 	for i := range o.Pools {
 		if (o.Pools[i].Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true") != private {
 			p.Steps = append(p.Steps, Step{Op: OpNotePool, Pool: &o.Pools[i], Private: private})
 		}
 	}
+	p.Steps = append(p.Steps, o.forget()...)
 	return p
+}
+
+// begun tells that there are traces of a move in the objects and programs: it was begun, and is not over.
+func (o Observed) begun() bool {
+	return slices.ContainsFunc(slices.Concat(o.From, o.To), func(obj Object) bool { ours, _ := obj.paused(); return ours || obj.isCopy() }) ||
+		slices.ContainsFunc(o.Programs, func(p Program) bool { return p.Before != nil })
 }
 
 // forget takes the notes off programs, how many there were of each.

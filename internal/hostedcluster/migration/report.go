@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,4 +117,10 @@ func held(_ *hyperv1.HostedCluster, message string) metav1.Condition {
 func said(hc *hyperv1.HostedCluster, message string) bool {
 	c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
 	return c != nil && c.Message == message
+}
+
+// stuck tells that the condition says why the last try of a phase failed. It stays until something else is to be said.
+func stuck(hc *hyperv1.HostedCluster, j Journal) bool {
+	c := conditions.Get(hc.Status.Conditions, hyperv1.PrivateCAPIMigrationProgressing)
+	return c != nil && c.Reason == string(j.Phase) && strings.Contains(c.Message, "; "+trying)
 }

@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
 	"hcp.internal/platform/internal/capigroup/translate"
+	"hcp.internal/platform/internal/contract/names"
 )
 
 // rollBack makes everything what it was. Nothing runs until the copies are gone, and nothing works until all of it runs again.
@@ -28,20 +29,35 @@ func (o Observed) rollBack() Plan {
 		}
 		return o.drop(copies)
 	}
-	private := !o.Journal.Direction.Private()
-	var steps []Step
-	if o.HCP != nil && (o.HCP.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true") != private || o.rightsIn(!private) != "" {
-		steps = []Step{{Op: OpNoteHCP, Private: private}, {Op: OpDeploy, Private: private}}
-	}
-	for _, program := range o.Programs {
-		if program.Before != nil {
-			steps = append(steps, Step{Op: OpRestore, Program: program, Replicas: *program.Before})
-		}
-	}
-	if len(steps) > 0 {
+	if steps := o.restore(); len(steps) > 0 {
 		return Plan{Steps: steps, Ordered: true}
 	}
 	return o.unpause(o.From, RolledBack)
+}
+
+// restore brings the programs back. The manager and the provider are deployed again only if they were deployed for the copies, which their Roles show: what
+// failed then may fail again. The others, which nobody has changed, don't wait for that.
+func (o Observed) restore() (steps []Step) {
+	private := !o.Journal.Direction.Private()
+	if o.HCP != nil && (o.HCP.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true") != private {
+		steps = append(steps, Step{Op: OpNoteHCP, Private: private})
+	}
+	var last []Step
+	if rightsIn(!private, o.Rights) != "" {
+		last = append(last, Step{Op: OpDeploy, Private: private})
+	}
+	for _, program := range o.Programs {
+		if program.Before == nil {
+			continue
+		}
+		s := Step{Op: OpRestore, Program: program, Replicas: *program.Before}
+		if program.Name == names.ClusterAPI || program.Name == names.CAPIProvider {
+			last = append(last, s)
+		} else {
+			steps = append(steps, s)
+		}
+	}
+	return append(steps, last...)
 }
 
 // untouched tells that a move has changed nothing that would have to be taken back, so that an operator may be at work.
@@ -50,9 +66,9 @@ func (o Observed) untouched() bool {
 	return p.Next == RolledBack && len(p.Steps) == 0
 }
 
-// rightsIn is a group of Cluster API, private or standard, in which programs have rights; empty: they have none.
-func (o Observed) rightsIn(private bool) string {
-	for _, g := range o.Rights {
+// rightsIn is a group of Cluster API, private or standard, among those in which a program has rights; empty: there is none.
+func rightsIn(private bool, rights []string) string {
+	for _, g := range rights {
 		if translate.IsPrivate(g) == private {
 			return g
 		}

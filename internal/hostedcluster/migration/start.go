@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -46,17 +47,29 @@ const (
 	// each looks less often, so that all of them together make some fifteen requests a second at most.
 	recheckStart = 15 * time.Second
 	recheckLast  = 5 * time.Minute
+	// lookers is how many are looked at before their moves at once. A look makes hundreds of requests, and workers are for moves that are under way;
+	// recheckLook is when who finds no room tries again.
+	lookers     = 3
+	recheckLook = time.Second
 	// recheckMode is when it is looked again whether everything is to be moved by now.
 	recheckMode = time.Minute
 )
 
 type starting struct {
-	starting   sync.Mutex // held while a move is begun
+	starting   sync.Mutex // held while a lock is taken
 	mu         sync.Mutex
 	kinds      []Kind
 	kindsUntil time.Time
-	refused    map[types.NamespacedName]bool // those that couldn't be moved when they were looked at last
+	refused    map[types.NamespacedName]refusals // those that couldn't be moved when they were looked at last
+	looks      int                               // how many are being looked at
+	taken      map[types.NamespacedName]string   // locks that have no journal yet
 	deployed   map[types.NamespacedName]time.Time
+}
+
+// refusals are looks in a row that found the same.
+type refusals struct {
+	why   string
+	times int
 }
 
 // Settings say which hosted clusters are moved, and when.
@@ -164,20 +177,32 @@ func mayStart(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, s Settings
 	return ""
 }
 
+// settings are what ConfigMap private-capi-state says; invalid is what is wrong with it.
+func (c *Controller) settings(ctx context.Context) (_ Settings, invalid, err error) {
+	state, err := read.Optional(ctx, c.Direct, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, &corev1.ConfigMap{})
+	if err != nil {
+		return Settings{}, nil, err
+	}
+	if state == nil {
+		state = &corev1.ConfigMap{}
+	}
+	s, err := ParseSettings(state.Annotations)
+	if err != nil {
+		invalid = fmt.Errorf("ConfigMap %s/%s: %w", c.Namespace, StateName, err)
+	}
+	return s, invalid, nil
+}
+
 // consider begins the move of a hosted cluster, if one is asked for and nothing speaks against it.
 func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (ctrl.Result, error) {
 	if hc.Annotations[hyperv1.PrivateCAPITypesAnnotation] == "true" && hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" {
 		// What was asked for is done. Left there it would begin another move as soon as the hosted cluster is moved back.
 		return ctrl.Result{}, client.IgnoreNotFound(c.Direct.Patch(ctx, hc, patch.Annotation(hyperv1.PrivateCAPIMigrateAnnotation, nil), client.FieldOwner(fieldOwner)))
 	}
-	state, err := read.Optional(ctx, c.Direct, client.ObjectKey{Namespace: c.Namespace, Name: StateName}, &corev1.ConfigMap{})
+	settings, invalid, err := c.settings(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if state == nil {
-		state = &corev1.ConfigMap{}
-	}
-	settings, err := ParseSettings(state.Annotations)
 	direction, wanted := asked(hc, settings)
 	if why := unheeded(hc, c.Clock.Now()); !wanted && why != "" {
 		return c.hold(ctx, hc, Refused+why, recheckMode)
@@ -188,47 +213,63 @@ func (c *Controller) consider(ctx context.Context, hc *hyperv1.HostedCluster) (c
 	if !wanted {
 		return ctrl.Result{}, nil
 	}
-	if err != nil {
-		return c.hold(ctx, hc, fmt.Sprintf("ConfigMap %s/%s: %v", c.Namespace, StateName, err), recheckStart)
+	if invalid != nil {
+		return c.hold(ctx, hc, invalid.Error(), recheckStart)
 	}
 	// A cache may be behind, so it only says who has to wait.
-	all := &hyperv1.HostedClusterList{}
-	if err := c.Cached.List(ctx, all); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
+	all, pools := &hyperv1.HostedClusterList{}, &hyperv1.NodePoolList{}
+	if err := errors.Join(c.Cached.List(ctx, all), c.Cached.List(ctx, pools)); err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing HostedClusters and NodePools: %w", err)
 	}
 	soon := recheck(all.Items, settings)
-	if why := mayStart(hc, all.Items, settings, c.Clock.Now()); why != "" {
+	if why := c.waits(hc, all.Items, pools.Items, settings); why != "" {
 		return c.hold(ctx, hc, why, soon)
 	}
-	pools := &hyperv1.NodePoolList{}
-	if err := c.Cached.List(ctx, pools); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing NodePools: %w", err)
+	if !c.mayLook() {
+		return ctrl.Result{RequeueAfter: recheckLook}, nil
 	}
-	// Who looks at the others while one takes its lock would count it wrongly.
-	c.start.starting.Lock()
-	defer c.start.starting.Unlock()
-	if err := c.Direct.List(ctx, all); err != nil {
-		return ctrl.Result{}, fmt.Errorf("listing HostedClusters: %w", err)
-	}
-	why := mayStart(hc, all.Items, settings, c.Clock.Now())
-	if why == "" {
-		why = itsTurn(hc, all.Items, c.turns(all.Items, pools.Items, settings), settings)
-	}
-	if why != "" {
-		return c.hold(ctx, hc, why, soon)
-	}
-	if why = c.obstacle(ctx, hc, direction); why != "" {
+	why := c.obstacle(ctx, hc, direction)
+	c.looked()
+	if times := c.noteRefusal(client.ObjectKeyFromObject(hc), why); why != "" {
 		known := said(hc, why)
-		result, err := c.hold(ctx, hc, why, soon)
+		result, err := c.hold(ctx, hc, why, max(soon, recheckRefused(times)))
 		if err == nil && !known {
 			c.tell(ctx, hc, false, eventHeld, why)
 		}
 		return result, err
 	}
-	if err := c.Direct.Patch(ctx, hc, lockPatch(hc), client.FieldOwner(fieldOwner)); err != nil {
-		return ctrl.Result{}, fmt.Errorf("locking HostedCluster %s: %w", names.BackReference(hc), err)
+	if why, err = c.take(ctx, hc, pools.Items, settings); why != "" && err == nil {
+		return c.hold(ctx, hc, why, soon)
 	}
-	return ctrl.Result{}, nil // the lock is an event
+	return ctrl.Result{}, err // the lock is an event
+}
+
+// take locks a hosted cluster if it is its turn, which nobody else changes meanwhile: who looks at the others while one takes its lock would count it
+// wrongly.
+func (c *Controller) take(ctx context.Context, hc *hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings) (why string, err error) {
+	c.start.starting.Lock()
+	defer c.start.starting.Unlock()
+	all := &hyperv1.HostedClusterList{}
+	if err := c.Direct.List(ctx, all); err != nil {
+		return "", fmt.Errorf("listing HostedClusters: %w", err)
+	}
+	if why := c.waits(hc, all.Items, pools, s); why != "" {
+		return why, nil
+	}
+	lock := uuid.NewString()
+	if err := c.lock(ctx, hc, lock); err != nil {
+		return "", err
+	}
+	c.noteTaken(client.ObjectKeyFromObject(hc), lock)
+	return "", nil
+}
+
+// waits says what the move of a hosted cluster waits for, whatever speaks against the move itself; empty: nothing.
+func (c *Controller) waits(hc *hyperv1.HostedCluster, all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings) string {
+	if why := mayStart(hc, all, s, c.Clock.Now()); why != "" {
+		return why
+	}
+	return itsTurn(hc, all, c.turns(all, pools, s), s)
 }
 
 // hold says why a move does not begin, and looks again soon.
@@ -242,7 +283,6 @@ func (c *Controller) hold(ctx context.Context, hc *hyperv1.HostedCluster, why st
 // obstacle is what speaks against a move; empty: nothing. One that can't even be looked at holds up no other.
 func (c *Controller) obstacle(ctx context.Context, hc *hyperv1.HostedCluster, direction Direction) string {
 	report, err := c.Preflight(ctx, hc, direction)
-	c.noteRefusal(client.ObjectKeyFromObject(hc), err != nil || len(report.Refusals) > 0)
 	switch {
 	case err != nil:
 		ctrl.LoggerFrom(ctx).Error(err, "looking at a hosted cluster that is to be moved")
@@ -280,7 +320,7 @@ func (c *Controller) turns(all []hyperv1.HostedCluster, pools []hyperv1.NodePool
 	return inOrder(all, pools, s, c.start.refused)
 }
 
-func inOrder(all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings, refused map[types.NamespacedName]bool) []types.NamespacedName {
+func inOrder(all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings, refused map[types.NamespacedName]refusals) []types.NamespacedName {
 	type candidate struct {
 		key      types.NamespacedName
 		byHand   int // 0: somebody asked
@@ -295,7 +335,7 @@ func inOrder(all []hyperv1.HostedCluster, pools []hyperv1.NodePool, s Settings, 
 	for i := range all {
 		hc := &all[i]
 		key := client.ObjectKeyFromObject(hc)
-		if _, wanted := asked(hc, s); !wanted || locked(hc) || refused[key] {
+		if _, wanted := asked(hc, s); !wanted || locked(hc) || refused[key].times > 0 {
 			continue
 		}
 		c := candidate{key: key, machines: machines[key]}
@@ -333,17 +373,65 @@ func byHand(hc *hyperv1.HostedCluster) bool {
 	return hc.Annotations[hyperv1.PrivateCAPIMigrateAnnotation] == "true" || hc.Annotations[hyperv1.PrivateCAPIRollbackAnnotation] == "true"
 }
 
-func (c *Controller) noteRefusal(key types.NamespacedName, refused bool) {
+// noteRefusal notes why a hosted cluster can't be moved, nothing if it can, and tells how often that was found in a row.
+func (c *Controller) noteRefusal(key types.NamespacedName, why string) int {
 	c.start.mu.Lock()
 	defer c.start.mu.Unlock()
-	if !refused {
+	if why == "" {
 		delete(c.start.refused, key)
-		return
+		return 0
 	}
 	if c.start.refused == nil {
-		c.start.refused = map[types.NamespacedName]bool{}
+		c.start.refused = map[types.NamespacedName]refusals{}
 	}
-	c.start.refused[key] = true
+	r := c.start.refused[key]
+	if r.why != why {
+		r = refusals{why: why}
+	}
+	r.times++
+	c.start.refused[key] = r
+	return r.times
+}
+
+// recheckRefused is when one is looked at again that was refused so often for the same reason. Changes of the HostedCluster are looked at at once.
+func recheckRefused(times int) time.Duration {
+	return min(recheckStart<<min(times-1, 8), recheckLast)
+}
+
+// mayLook tells that there are not too many already whose looks go on. Looks that are allowed end with looked.
+func (c *Controller) mayLook() bool {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	if c.start.looks >= lookers {
+		return false
+	}
+	c.start.looks++
+	return true
+}
+
+func (c *Controller) looked() {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	c.start.looks--
+}
+
+// noteTaken notes a lock that this process has set, so that nobody looks a second time whether it may be there; empty: its journal was written. A lock that
+// comes after that was put back by somebody.
+func (c *Controller) noteTaken(key types.NamespacedName, lock string) {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	if c.start.taken == nil {
+		c.start.taken = map[types.NamespacedName]string{}
+	}
+	if c.start.taken[key] = lock; lock == "" {
+		delete(c.start.taken, key)
+	}
+}
+
+func (c *Controller) hasTaken(key types.NamespacedName, lock string) bool {
+	c.start.mu.Lock()
+	defer c.start.mu.Unlock()
+	return c.start.taken[key] == lock
 }
 
 // nextInTurn are those that may begin now that a move is over, if any may. They find that out by themselves.

@@ -71,7 +71,8 @@ func redactMap(m map[string]any) {
 		}
 	}
 	for key, value := range m {
-		if text, ok := value.(string); ok && secretField.MatchString(key) && text != "" {
+		// The name of something in AWS, such as of the key that encrypts a volume, is no secret.
+		if text, ok := value.(string); ok && keyNamesSecret(key) && text != "" && !strings.HasPrefix(text, "arn:") {
 			m[key] = redacted
 			continue
 		}
@@ -92,6 +93,19 @@ func redactArguments(list []any) {
 	}
 }
 
+// keyNamesSecret says whether a field, or a key of somebody's own such as those of a ConfigMap or of a package's configuration, holds a secret. Labels and
+// annotations say much about secrets and hold none, unless it is a password.
+func keyNamesSecret(key string) bool {
+	if secretField.MatchString(key) {
+		return true
+	}
+	if _, name, qualified := strings.Cut(key, "/"); qualified {
+		return passwordName.MatchString(name) && namesSecret(name)
+	}
+	// "key" alone is a key in a Secret, or that of a label or a taint.
+	return namesSecret(key) && !strings.EqualFold(key, "key") && !aboutField.MatchString(key)
+}
+
 // namesSecret says whether an environment variable or a flag of this name holds a secret.
 func namesSecret(name string) bool {
 	return secretName.MatchString(name) && !aboutSecret.MatchString(name)
@@ -104,6 +118,11 @@ var (
 
 	// aboutSecret finds those that only say where a secret is, or how it is made.
 	aboutSecret = regexp.MustCompile(`(?i)(file|path|dir|name|namespace|image|ttl|expiration|enabled|type|ref|mode)s?$`)
+
+	passwordName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase)`)
+
+	// aboutField finds fields that, beside those of aboutSecret, say something of a secret: fields of Kubernetes and of clouds, which people look for.
+	aboutField = regexp.MustCompile(`(?i)((time|seconds|timeout|age|class|backend|endpoint|ur[il]|issuer|audience|policy|version|secret[-_]?hash)(s|es)?|http[-_]?tokens|pull[-_]?secrets?)$`)
 
 	// secretField finds fields that hold a secret themselves, wherever they are: those of kubeconfigs, of encryption
 	// configurations, of registry credentials. Names of Secrets (secretName, secretRef, …) are no secrets.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,6 +85,17 @@ var hidings = map[string]func(secret string) map[string]any{
 	"field of a custom resource": func(s string) map[string]any {
 		return object("Widget", "spec", map[string]any{"auth": map[string]any{"password": s, "clientSecret": s}})
 	},
+	"compound fields of a package": func(s string) map[string]any {
+		return object("Package", "spec", map[string]any{"config": map[string]any{"adminPassword": s, "dbPassword": s, "webhookToken": s, "smtp": map[string]any{"api_token": s}}})
+	},
+	"compound keys of a ConfigMap": func(s string) map[string]any {
+		return object("ConfigMap", "data", map[string]any{"db-password": s, "DB_PASSWORD": s, "aws-secret-access-key": s, "signing_key": s})
+	},
+	"password in an annotation": func(s string) map[string]any {
+		u := object("ConfigMap", "data", map[string]any{})
+		u["metadata"].(map[string]any)["annotations"] = map[string]any{"example.com/admin-password": s}
+		return u
+	},
 	"header": func(s string) map[string]any {
 		return pod(map[string]any{"livenessProbe": map[string]any{"httpGet": map[string]any{"httpHeaders": []any{map[string]any{"name": "Authorization", "value": s}}}}})
 	},
@@ -135,7 +148,10 @@ func TestObjectKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	kept := map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "etcd-0", "annotations": map[string]any{"a": "b"}},
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "etcd-0", "annotations": map[string]any{
+			"a": "b", "hypershift.openshift.io/kubelet-client-key": "SHA256:x", "hypershift.openshift.io/last-token-generation-time": "2026-11-21T10:00:00Z",
+			"rbac.authorization.kubernetes.io/autoupdate": "true", "pull-secret-hash": "x",
+		}},
 		"spec": map[string]any{
 			"containers": []any{map[string]any{
 				"name": "etcd", "args": []any{"--key-file=/etc/etcd/tls/server.key", "--token-file", "/var/run/token", "--auto-tls=false"},
@@ -145,8 +161,17 @@ func TestObjectKeepsTheRest(t *testing.T) {
 				},
 				"envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "db-credentials"}}},
 			}},
-			"volumes":    []any{map[string]any{"name": "client-tls", "secret": map[string]any{"secretName": "etcd-client-tls", "defaultMode": int64(416)}}},
-			"pullSecret": map[string]any{"name": "pull-secret"},
+			"volumes": []any{
+				map[string]any{"name": "client-tls", "secret": map[string]any{"secretName": "etcd-client-tls", "defaultMode": int64(416)}},
+				map[string]any{"name": "token", "projected": map[string]any{"sources": []any{map[string]any{"serviceAccountToken": map[string]any{
+					"path": "token", "audience": "api", "expirationSeconds": int64(3600), "tokenExpirationSeconds": "3600"}}}}},
+			},
+			"pullSecret":       map[string]any{"name": "pull-secret"},
+			"imagePullSecrets": []any{map[string]any{"name": "pull-secret"}}, "imagePullSecret": "pull-secret", "automountServiceAccountToken": false,
+			"passwordSecretRef": map[string]any{"name": "db", "key": "password"}, "credentialsSecretName": "db", "tokenSecretNamespace": "shop",
+			"accessTokenInactivityTimeout": "5m", "tokenEndpoint": "https://issuer.example.com/token", "httpTokens": "required", "secureSecretsBackend": "secrets-manager",
+			"encryptionKey": "arn:aws:kms:eu-central-1:123456789012:key/1234",
+			"tolerations":   []any{map[string]any{"key": "node-role.kubernetes.io/infra"}},
 		},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "message": `secret "etcd-client-tls" not found`}}, "startTime": "2026-11-21T10:00:00Z"},
 	}
@@ -156,6 +181,65 @@ func TestObjectKeepsTheRest(t *testing.T) {
 	after, err := yaml.Marshal(kept)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(after)).To(Equal(string(before)))
+}
+
+// hiddenInGoldens are keys whose value is hidden in what this repository renders: they hold secrets, or stand-ins for them.
+var hiddenInGoldens = []string{"token", "password", "secret", "httpSecret", "credentials", "encryptionKey"}
+
+func TestGoldensStayReadable(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	var files []string
+	for _, pattern := range []string{
+		"cli/create/testdata/clouds/*.yaml", "cli/install/testdata/*.yaml", "hostedcluster/testdata/*/*.yaml", "configoperator/*/testdata/*/*.yaml", "platform/aws/testdata/*.yaml",
+		"cli/render/testdata/openshift/golden/plain/*/*.yaml", "cli/render/testdata/golden/local-private-capi/*/*.yaml",
+	} {
+		found, err := filepath.Glob("../../" + pattern)
+		g.Expect(err).NotTo(HaveOccurred())
+		files = append(files, found...)
+	}
+	g.Expect(len(files)).To(BeNumerically(">", 200), "they moved")
+	hidden := map[string][]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, document := range strings.Split(string(raw), "\n---\n") {
+			var before, after map[string]any
+			if yaml.Unmarshal([]byte(document), &before) != nil || before["kind"] == "Secret" {
+				continue // a list, or a text
+			}
+			g.Expect(yaml.Unmarshal([]byte(document), &after)).To(Succeed())
+			Object(&unstructured.Unstructured{Object: after})
+			compare(before, after, func(key string) { hidden[key] = append(hidden[key], file) })
+		}
+	}
+	for key, in := range hidden {
+		g.Expect(hiddenInGoldens).To(ContainElement(key), "in %s", in[0])
+	}
+}
+
+// compare calls hid for each key whose value is hidden as a whole. A Secret has its own rule.
+func compare(before, after any, hid func(key string)) {
+	switch b := before.(type) {
+	case map[string]any:
+		a, _ := after.(map[string]any)
+		if b["kind"] == "Secret" {
+			return
+		}
+		for key, value := range b {
+			// {name: …, value: …} has a rule of its own.
+			if a[key] == redacted && value != redacted && !(key == "value" && b["name"] != nil) {
+				hid(key)
+			}
+			compare(value, a[key], hid)
+		}
+	case []any:
+		if a, ok := after.([]any); ok {
+			for i := range b {
+				compare(b[i], a[i], hid)
+			}
+		}
+	}
 }
 
 func TestText(t *testing.T) {

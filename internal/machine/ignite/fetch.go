@@ -141,26 +141,24 @@ func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit
 		return 0, err
 	}
 	defer body.Close()
-	// The hash is that of what was transferred.
 	sum, want, err := verification(r.Verification.Hash)
 	if err != nil {
 		return 0, err
 	}
-	transferred := io.LimitReader(body, limit+1)
-	if sum != nil {
-		transferred = io.TeeReader(transferred, sum)
-	}
-	content := transferred
+	content := io.LimitReader(body, limit+1)
 	if r.Compression != nil && *r.Compression != "" {
 		if *r.Compression != "gzip" {
 			return 0, fmt.Errorf("compression %q is not supported", *r.Compression)
 		}
-		z, err := gzip.NewReader(transferred)
+		z, err := gzip.NewReader(content)
 		if err != nil {
 			return 0, fmt.Errorf("uncompressing: %w", err)
 		}
 		defer z.Close()
 		content = z
+	}
+	if sum != nil {
+		w = io.MultiWriter(w, sum) // as Ignition does, of what is uncompressed
 	}
 	n, err := io.Copy(w, io.LimitReader(content, limit+1))
 	if err != nil {
@@ -171,9 +169,6 @@ func (f *fetcher) copy(ctx context.Context, w io.Writer, r types.Resource, limit
 	}
 	if sum == nil {
 		return n, nil
-	}
-	if _, err := io.Copy(io.Discard, transferred); err != nil {
-		return n, fmt.Errorf("reading: %w", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 		return n, fmt.Errorf("the content has another hash than the config says: %s, want %s", got, want)

@@ -241,6 +241,26 @@ func TestWrite(t *testing.T) {
 		_, err = w.Write(t.Context(), parsed)
 		g.Expect(err).NotTo(HaveOccurred(), "the first file is there already, but it is ours")
 	})
+	t.Run("When content is compressed its hash should be that of what is written", func(t *testing.T) {
+		g := NewWithT(t)
+		var zipped bytes.Buffer
+		z := gzip.NewWriter(&zipped)
+		_, _ = z.Write([]byte("small"))
+		_ = z.Close()
+		with := func(hashed []byte) map[string]any {
+			sum := sha512.Sum512(hashed)
+			return config("storage", object("files", []any{object("path", "/f", "contents",
+				object("source", dataURL(zipped.String()), "compression", "gzip", "verification", object("hash", "sha512-"+hex.EncodeToString(sum[:]))))}))
+		}
+		root := t.TempDir()
+		_, err := write(t, root, with([]byte("small")))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.ReadFile(filepath.Join(root, "f"))).To(BeEquivalentTo("small"))
+		root = t.TempDir()
+		_, err = write(t, root, with(zipped.Bytes()))
+		g.Expect(err).To(MatchError(ContainSubstring("another hash than the config says")))
+		g.Expect(filepath.Join(root, "f")).NotTo(BeAnExistingFile())
+	})
 	t.Run("When a link leads out of the root it should not follow it", func(t *testing.T) {
 		g := NewWithT(t)
 		root, outside := t.TempDir(), t.TempDir()

@@ -33,6 +33,8 @@ type Writer struct {
 	// Root is the machine's root; nothing outside of it is written, whatever links lie below it.
 	Root string
 	Say  func(format string, args ...any)
+	// KeepFolders leaves what is in folders that are there, also where the config says overwrite: once a machine has booted, that is what its programs have stored.
+	KeepFolders bool
 
 	root *os.Root
 	left int64 // bytes that may still be written
@@ -115,7 +117,7 @@ func (w *Writer) parents(p string) error {
 }
 
 // clear makes room for a node. What is there is removed only when the config says overwrite or this writer has made it, in an attempt before; a folder that it
-// has made is kept then. Otherwise it is kept when it is of the kind that keep accepts.
+// has made is kept then, and with KeepFolders any. Otherwise it is kept when it is of the kind that keep accepts.
 func (w *Writer) clear(p string, n types.Node, keep func(fs.FileInfo) bool) (kept bool, err error) {
 	info, err := w.root.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +129,7 @@ func (w *Writer) clear(p string, n types.Node, keep func(fs.FileInfo) bool) (kep
 	}
 	again, overwrite := w.ours[p], n.Overwrite != nil && *n.Overwrite
 	switch {
-	case again && info.IsDir() && keep(info):
+	case (again || w.KeepFolders) && info.IsDir() && keep(info):
 		return true, nil
 	case again || overwrite:
 		w.ours[p] = true

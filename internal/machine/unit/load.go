@@ -131,13 +131,18 @@ func readBounded(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// edges gives, for each unit, the units of the set that must have started before it. Cycles are broken at the edge that closes
-// them, in the order of names, so that every unit runs.
-func edges(units map[string]*Unit) map[string][]string {
-	before := map[string][]string{}
+// edges gives, for each unit, the units of the set that must have started before it: those that it comes after, and then those that it requires. Cycles are
+// broken at the edge that closes them, in the order of names, so that every unit runs; broken has these edges, with the later unit first.
+func edges(units map[string]*Unit) (before map[string][]string, broken [][2]string) {
+	before = map[string][]string{}
 	add := func(later, earlier string) {
-		if units[later] != nil && units[earlier] != nil && later != earlier && !reaches(before, earlier, later) && !slices.Contains(before[later], earlier) {
+		edge := [2]string{later, earlier}
+		switch {
+		case units[later] == nil || units[earlier] == nil || later == earlier || slices.Contains(before[later], earlier):
+		case !reaches(before, earlier, later):
 			before[later] = append(before[later], earlier)
+		case !slices.Contains(broken, edge):
+			broken = append(broken, edge)
 		}
 	}
 	var names []string
@@ -153,7 +158,12 @@ func edges(units map[string]*Unit) map[string][]string {
 			add(dep, name)
 		}
 	}
-	return before
+	for _, name := range names {
+		for _, dep := range units[name].Requires {
+			add(name, dep)
+		}
+	}
+	return before, broken
 }
 
 // reaches tells whether from comes, directly or not, after to.

@@ -74,7 +74,11 @@ func (m *Manager) Run(ctx context.Context, units map[string]*Unit) error {
 		}
 		services[name] = &service{Unit: u, m: m, out: out, settled: make(chan struct{}), stopped: make(chan struct{})}
 	}
-	for name, earlier := range edges(units) {
+	before, broken := edges(units)
+	for _, e := range broken {
+		m.Say("%s: does not wait for %s, which waits for it", e[0], e[1])
+	}
+	for name, earlier := range before {
 		for _, e := range earlier {
 			services[name].after = append(services[name].after, services[e])
 			services[e].later = append(services[e].later, services[name])
@@ -100,16 +104,10 @@ func (s *service) run(ctx context.Context, all map[string]*service) {
 		}
 	}
 	for _, name := range s.Requires {
-		if dep := all[name]; dep != nil {
-			select {
-			case <-ctx.Done():
-				return
-			case <-dep.settled:
-			}
-			if !dep.started() {
-				s.m.Say("%s: not started, because %s was not", s.Name, name)
-				return
-			}
+		// One that isn't waited for, because it waits for this one, decides nothing here.
+		if dep := all[name]; dep != nil && slices.Contains(s.after, dep) && !dep.started() {
+			s.m.Say("%s: not started, because %s was not", s.Name, name)
+			return
 		}
 	}
 	for _, c := range s.Conditions {

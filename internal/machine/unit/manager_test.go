@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,24 @@ func TestManager(t *testing.T) {
 		m.start(t, "b.service")
 		g.Eventually(m.said.text).Should(ContainSubstring("b.service: not started, because a.service was not"))
 	})
+	for name, tc := range map[string]struct{ a, b, order, says string }{
+		"When a unit requires one that it comes before it should not wait for it": {
+			a: "Requires=b.service\nBefore=b.service\n", order: "a\nb\n", says: "a.service: does not wait for b.service, which waits for it"},
+		"When units require each other one should start without waiting": {
+			a: "Requires=b.service\n", b: "Requires=a.service\n", order: "b\na\n", says: "b.service: does not wait for a.service, which waits for it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			oneshot := func(name, more string) string {
+				return "[Unit]\n" + more + "[Service]\nType=oneshot\nExecStart=" + sh("echo "+name+" >>${OUT}/order") + "\n"
+			}
+			m := newMachine(t, map[string]string{"a.service": oneshot("a", tc.a), "b.service": oneshot("b", tc.b)})
+			m.start(t, "a.service", "b.service")
+			g.Eventually(m.read("order")).Should(Equal(tc.order))
+			g.Expect(m.said.text()).To(ContainSubstring(tc.says))
+		})
+	}
 	t.Run("When a notify service never says ready it should be ended and tried again", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
@@ -200,9 +219,16 @@ func TestEdges(t *testing.T) {
 		pick := rapid.SliceOfN(rapid.SampledFrom(names), 0, 4)
 		units := map[string]*Unit{}
 		for _, n := range names {
-			units[n] = &Unit{Name: n, After: pick.Draw(t, n+" after"), Before: pick.Draw(t, n+" before")}
+			units[n] = &Unit{Name: n, After: pick.Draw(t, n+" after"), Before: pick.Draw(t, n+" before"), Requires: pick.Draw(t, n+" requires")}
 		}
-		before := edges(units)
+		before, broken := edges(units)
+		for _, n := range names {
+			for _, dep := range units[n].Requires {
+				if dep != n && !slices.Contains(before[n], dep) && !slices.Contains(broken, [2]string{n, dep}) {
+					t.Fatalf("%s requires %s, and neither waits for it nor is said not to", n, dep)
+				}
+			}
+		}
 		// Everything can start: taking away what waits for nothing leaves nothing, whatever cycles there were.
 		started := map[string]bool{}
 		for range names {
@@ -218,6 +244,17 @@ func TestEdges(t *testing.T) {
 			t.Fatalf("some units wait for ever: %v", before)
 		}
 	})
+}
+
+func TestEdgesOfRequirements(t *testing.T) {
+	g := NewWithT(t)
+	// The order that is asked for counts more than the one that follows from a requirement, whatever the names.
+	before, broken := edges(map[string]*Unit{
+		"a.service": {Requires: []string{"z.service"}}, "y.service": {Requires: []string{"x.service"}, Before: []string{"x.service"}},
+		"x.service": {}, "z.service": {After: []string{"a.service", "absent.service"}},
+	})
+	g.Expect(before).To(Equal(map[string][]string{"x.service": {"y.service"}, "z.service": {"a.service"}}))
+	g.Expect(broken).To(Equal([][2]string{{"a.service", "z.service"}, {"y.service", "x.service"}}))
 }
 
 func TestRestartDelay(t *testing.T) {

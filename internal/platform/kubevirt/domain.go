@@ -41,6 +41,8 @@ type routes interface {
 	host(ctx context.Context) (host string, found bool, err error)
 	create(ctx context.Context) error
 	remove(ctx context.Context) error
+	// close ends connections to the other cluster. Its server is a user's, and need not end them itself.
+	close()
 }
 
 // BaseDomain implements platform.DomainFinder: with spec.platform.kubevirt.baseDomainPassthrough the applications of a hosted cluster have names below the
@@ -56,6 +58,7 @@ func (Platform) BaseDomain(ctx context.Context, c client.Client, live client.Rea
 	if err != nil {
 		return "", fmt.Errorf("spec.platform.kubevirt.baseDomainPassthrough: %w", err)
 	}
+	defer of.close()
 	domain, err := findDomain(ctx, of)
 	if err != nil {
 		return "", fmt.Errorf("spec.platform.kubevirt.baseDomainPassthrough: %w", err)
@@ -179,6 +182,8 @@ func (m managementRoutes) remove(ctx context.Context) error {
 	return nil
 }
 
+func (managementRoutes) close() {}
+
 // otherRoutes are those of a cluster that a user's kubeconfig leads to. Its answers are not repeated.
 type otherRoutes struct {
 	api       *kubeapi.Client
@@ -218,3 +223,5 @@ func (o otherRoutes) remove(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (o otherRoutes) close() { o.api.Close() }

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -98,7 +99,8 @@ func TestBaseDomainElsewhere(t *testing.T) {
 	var route map[string]any
 	var asked []string
 	router := true
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	open := map[net.Conn]bool{}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, r.Method)
@@ -127,6 +129,17 @@ func TestBaseDomainElsewhere(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(route)
 	}))
+	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch state {
+		case http.StateNew:
+			open[c] = true
+		case http.StateClosed:
+			delete(open, c)
+		}
+	}
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	kubeconfig := func(token string) []byte {
 		ca, _ := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
@@ -144,6 +157,13 @@ func TestBaseDomainElsewhere(t *testing.T) {
 		g.Expect(Platform{}.BaseDomain(t.Context(), c, c, hc)).To(Equal("apps.other.example.com"))
 		g.Expect(asked).To(Equal([]string{"GET", "PATCH", "GET", "DELETE"}))
 		g.Expect(route).To(BeNil())
+	})
+	t.Run("When it was asked no connection should be left behind", func(t *testing.T) {
+		NewWithT(t).Eventually(func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(open)
+		}).Should(BeZero())
 	})
 	for name, tc := range map[string]struct {
 		content []byte

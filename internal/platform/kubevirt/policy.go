@@ -1,6 +1,7 @@
 package kubevirt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,33 +148,59 @@ func (o otherPolicies) read(ctx context.Context, name string) (_ *networkingv1.N
 	return live, live.Spec.PodSelector.MatchLabels[hyperv1.InfraIDLabel] == o.infraID, nil
 }
 
-// keep writes the policy unless it is as it should be.
+// keep writes the policy unless it is as it should be. It goes on with the one that there is, though the published name got free meanwhile, and one is enough:
+// what policies allow adds up.
 func (o otherPolicies) keep(ctx context.Context, spec networkingv1.NetworkPolicySpec) error {
+	free, mine, more := "", "", ""
+	var have *networkingv1.NetworkPolicy
 	for _, name := range o.names() {
 		live, ours, err := o.read(ctx, name)
-		if err != nil {
+		switch {
+		case err != nil:
+			return err
+		case live == nil:
+			free = cmp.Or(free, name)
+		case ours && mine == "":
+			mine, have = name, live
+		case ours:
+			more = name
+		}
+	}
+	name := cmp.Or(mine, free)
+	if name == "" {
+		return fmt.Errorf("NetworkPolicy %s of namespace %s in the cluster that runs the virtual machines is not for this hosted cluster: remove it", o.names()[1], o.namespace)
+	}
+	if have == nil || !equality.Semantic.DeepEqual(have.Spec, spec) {
+		if err := o.write(ctx, name, spec); err != nil {
 			return err
 		}
-		if live != nil && !ours {
-			continue
-		}
-		if live != nil && equality.Semantic.DeepEqual(live.Spec, spec) {
-			return nil
-		}
-		raw, err := json.Marshal(&networkingv1.NetworkPolicy{
-			TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: name, Labels: map[string]string{hyperv1.InfraIDLabel: o.infraID}},
-			Spec:       spec,
-		})
-		if err != nil {
-			return fmt.Errorf("encoding NetworkPolicy %s: %w", name, err)
-		}
-		if err := o.api.Apply(ctx, o.path(name), operatorName, raw); err != nil {
-			return errOtherPolicy
-		}
+	}
+	if more == "" {
 		return nil
 	}
-	return fmt.Errorf("NetworkPolicy %s of namespace %s in the cluster that runs the virtual machines is not for this hosted cluster: remove it", o.names()[1], o.namespace)
+	return o.remove(ctx, more)
+}
+
+func (o otherPolicies) write(ctx context.Context, name string, spec networkingv1.NetworkPolicySpec) error {
+	raw, err := json.Marshal(&networkingv1.NetworkPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: name, Labels: map[string]string{hyperv1.InfraIDLabel: o.infraID}},
+		Spec:       spec,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding NetworkPolicy %s: %w", name, err)
+	}
+	if err := o.api.Apply(ctx, o.path(name), operatorName, raw); err != nil {
+		return errOtherPolicy
+	}
+	return nil
+}
+
+func (o otherPolicies) remove(ctx context.Context, name string) error {
+	if err := o.api.Delete(ctx, o.path(name)); err != nil && !kubeapi.IsNotFound(err) {
+		return errOtherPolicy
+	}
+	return nil
 }
 
 // drop deletes those that are of this hosted cluster.
@@ -186,8 +213,8 @@ func (o otherPolicies) drop(ctx context.Context) error {
 		if !ours {
 			continue
 		}
-		if err := o.api.Delete(ctx, o.path(name)); err != nil && !kubeapi.IsNotFound(err) {
-			return errOtherPolicy
+		if err := o.remove(ctx, name); err != nil {
+			return err
 		}
 	}
 	return nil

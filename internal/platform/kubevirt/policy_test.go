@@ -97,6 +97,13 @@ func (c *anotherCluster) policy(g Gomega, name string) *networkingv1.NetworkPoli
 	return p
 }
 
+// serves sets what the cluster says of its networks.
+func (c *anotherCluster) serves(networks string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.objects["/apis/config.openshift.io/v1/networks/cluster"] = json.RawMessage(networks)
+}
+
 func (c *anotherCluster) written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,6 +206,39 @@ func TestPolicyElsewhere(t *testing.T) {
 		g.Expect(other.policy(g, "virt-launcher-demo-2")).NotTo(BeNil())
 		other.written()
 		g.Expect(drop(live, now)).To(Succeed())
+		g.Expect(other.written()).To(BeEmpty())
+	})
+	t.Run("When the other hosted cluster is gone the policy should keep its name, and follow changes", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(other.policy(g, "virt-launcher")).To(BeNil(), "the published name is free")
+		second := elsewhere("demo-2")
+		g.Expect(keep(t, second)).To(HaveValue(well))
+		g.Expect(other.written()).To(BeEmpty())
+		other.serves(`{"status":{"clusterNetwork":[{"cidr":"10.4.0.0/14"}]}}`)
+		g.Expect(keep(t, second)).To(HaveValue(well))
+		g.Expect(other.written()).To(Equal([]string{"PATCH virt-launcher-demo-2"}))
+	})
+	t.Run("When a hosted cluster has two policies one should be left, which follows changes", func(t *testing.T) {
+		g := NewWithT(t)
+		second := elsewhere("demo-2")
+		raw, err := json.Marshal(other.policy(g, "virt-launcher-demo-2"))
+		g.Expect(err).NotTo(HaveOccurred())
+		other.mu.Lock()
+		other.objects["/apis/networking.k8s.io/v1/namespaces/vms/networkpolicies/virt-launcher"] = raw
+		other.mu.Unlock()
+		other.serves(`{"status":{"clusterNetwork":[{"cidr":"10.8.0.0/14"}]}}`)
+		g.Expect(keep(t, second)).To(HaveValue(well))
+		g.Expect(other.written()).To(Equal([]string{"PATCH virt-launcher", "DELETE virt-launcher-demo-2"}))
+		g.Expect(other.policy(g, "virt-launcher").Spec).To(Equal(specOf(second)([]netip.Prefix{netip.MustParsePrefix("10.8.0.0/14")})))
+		g.Expect(keep(t, second)).To(HaveValue(well))
+		g.Expect(other.written()).To(BeEmpty())
+	})
+	t.Run("When neither name is free the condition should name the policy to remove", func(t *testing.T) {
+		g := NewWithT(t)
+		other.mu.Lock()
+		other.objects["/apis/networking.k8s.io/v1/namespaces/vms/networkpolicies/virt-launcher-demo-4"] = json.RawMessage(`{"spec":{"podSelector":{}}}`)
+		other.mu.Unlock()
+		g.Expect(keep(t, elsewhere("demo-4"))).To(HaveValue(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("NetworkPolicy virt-launcher-demo-4 of namespace vms")))))
 		g.Expect(other.written()).To(BeEmpty())
 	})
 }

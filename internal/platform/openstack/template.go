@@ -10,6 +10,7 @@ import (
 	"hcp.internal/platform/internal/contract/names"
 	"hcp.internal/platform/internal/platform/cloud"
 	"hcp.internal/platform/internal/platform/machine"
+	"hcp.internal/platform/internal/release/bootimages"
 )
 
 type machineSpec struct {
@@ -120,7 +121,7 @@ type imageHash struct {
 
 const imageField = "spec.platform.openstack.imageName"
 
-// imageOf is the image of the release, imported once for all pools of the cluster, and going with the cluster.
+// imageOf is the image of the release and stream, imported once for all pools of the cluster, and going with the cluster.
 func imageOf(in machine.Input) (client.Object, error) {
 	o, err := specOf(in.HostedCluster)
 	if err != nil {
@@ -134,6 +135,9 @@ func imageOf(in machine.Input) (client.Object, error) {
 		return nil, cloud.Missing(in, "image for OpenStack", imageField)
 	}
 	hc, name := in.HostedCluster, "rhcos-"+in.Release.Version
+	if stream := in.NodePool.Spec.OSImageStream.Name; stream != "" && !standard(in, images) {
+		name += "-" + stream
+	}
 	spec := &imageSpec{
 		CloudCredentialsRef: credentialsRef{SecretName: o.IdentityRef.Name, CloudName: o.IdentityRef.CloudName}, ManagementPolicy: "managed",
 		Resource: imageResource{Name: hc.Name + "-" + name, Content: imageContent{DiskFormat: "qcow2", Download: imageDownload{URL: images.OpenStack.URL, Decompress: "gz"}}},
@@ -146,6 +150,14 @@ func imageOf(in machine.Input) (client.Object, error) {
 		return nil, err
 	}
 	return object, nil
+}
+
+// standard tells whether these are the images of pools that name no stream: they have one name, whichever way a pool asks for them.
+func standard(in machine.Input, images *bootimages.Images) bool {
+	in.NodePool = in.NodePool.DeepCopy()
+	in.NodePool.Spec.OSImageStream.Name = ""
+	unnamed, err := cloud.Images(in, imageField)
+	return err == nil && unnamed.OpenStack == images.OpenStack
 }
 
 // PoolConditions implements platform.PoolReporter.

@@ -1,6 +1,7 @@
 package powervs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,9 +32,11 @@ type imageRef struct {
 
 // Defaults of what pools leave out.
 const (
-	systemType = "s922"
-	processors = "0.5"
-	memoryGiB  = 32
+	storageType  = "tier1"
+	deletePolicy = "delete"
+	systemType   = "s922"
+	processors   = "0.5"
+	memoryGiB    = 32
 )
 
 // processorTypes are those of pools by the provider's names.
@@ -105,7 +108,8 @@ const otherRegions = "us-south"
 
 const imageField = "spec.platform.powervs.image"
 
-// imageOf is the image of the release, imported into the service instance.
+// imageOf is the image of the release, imported into the service instance. How it is stored there, and whether it stays, is a part of its name: it never
+// changes, and other pools may want it otherwise.
 func imageOf(in machine.Input) (client.Object, error) {
 	cluster, err := specOf(in.HostedCluster)
 	if err != nil {
@@ -128,13 +132,14 @@ func imageOf(in machine.Input) (client.Object, error) {
 		ClusterName: hc.Spec.InfraID, ServiceInstanceID: cluster.ServiceInstanceID, Bucket: found.Bucket, Object: found.Object, Region: region,
 		StorageType: string(p.StorageType), DeletePolicy: string(p.ImageDeletePolicy),
 	}
-	if spec.StorageType == "" {
-		spec.StorageType = "tier1"
+	name := strings.ReplaceAll(found.Release, ".", "-")
+	if spec.StorageType = cmp.Or(spec.StorageType, storageType); spec.StorageType != storageType {
+		name += "-" + spec.StorageType
 	}
-	if spec.DeletePolicy == "" {
-		spec.DeletePolicy = "delete"
+	if spec.DeletePolicy = cmp.Or(spec.DeletePolicy, deletePolicy); spec.DeletePolicy != deletePolicy {
+		name += "-" + spec.DeletePolicy
 	}
-	object, err := cloud.Cluster(imageKind, hc, names.NamespaceOf(hc), strings.ReplaceAll(found.Release, ".", "-"), spec)
+	object, err := cloud.Cluster(imageKind, hc, names.NamespaceOf(hc), name, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -353,6 +353,15 @@ func TestResetMember(t *testing.T) {
 		g.Expect(err).To(MatchError(context.DeadlineExceeded))
 		g.Expect(c.path("etcd-0", "etcd.yaml")).NotTo(BeAnExistingFile())
 	})
+	t.Run("When the marker says that the cluster was not founded it should found it", func(t *testing.T) {
+		g := NewWithT(t)
+		c := newEtcds(t, 3)
+		marker := c.path("founded")
+		g.Expect(os.WriteFile(marker, []byte("false"), 0o600)).To(Succeed())
+		log, _, err := c.reset(0, func(r *ResetMember) { r.Marker, r.giveUp = marker, 300*time.Millisecond })
+		g.Expect(err).NotTo(HaveOccurred(), log)
+		g.Expect(c.state(0)).To(Equal("new"))
+	})
 }
 
 // deafAddress is a loopback address that neither accepts nor refuses: its listener's queue is full.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ type ResetMember struct {
 	Template, Out string // etcd's configuration file as a template, and where the finished one goes
 	StateFile     string // gets "new" or "existing", for an etcd that is started another way; empty: not written
 	Name, DataDir string // override the template's when set
-	// Marker is a file that exists once the cluster has had a quorum; empty: unknown. A member without data then never founds.
+	// Marker is a file that exists, and doesn't say "false", once the cluster has had a quorum; empty: unknown. A member without data then never founds.
 	Marker   string
 	Endpoint string // the service of ready members
 	TLS      TLSFiles
@@ -40,8 +41,8 @@ func (r ResetMember) Run(ctx context.Context) error {
 	}
 	founded := false
 	if r.Marker != "" {
-		_, err := os.Stat(r.Marker)
-		if founded = err == nil; err != nil && !errors.Is(err, os.ErrNotExist) {
+		raw, err := os.ReadFile(r.Marker)
+		if founded = err == nil && strings.TrimSpace(string(raw)) != "false"; err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("looking for the marker of a founded cluster: %w", err)
 		}
 	}
@@ -192,7 +193,7 @@ func resetMemberCommand() *cobra.Command {
 	f.StringVar(&r.StateFile, "state-file", "/etc/etcd/clusterstate/state", "file that gets the word new or existing; empty: none")
 	f.StringVar(&r.Name, "name", os.Getenv("POD_NAME"), "name of the member; default: $POD_NAME, else the template's")
 	f.StringVar(&r.DataDir, "data-dir", "", "etcd's data directory; default: the template's")
-	f.StringVar(&r.Marker, "marker", "", "file that exists once the cluster has had a quorum: a member without data then waits for the others and never founds a cluster")
+	f.StringVar(&r.Marker, "marker", "", "file that exists, and does not say false, once the cluster has had a quorum: a member without data then waits for the others and never founds a cluster")
 	f.StringVar(&r.Endpoint, "endpoint", "https://etcd-client:2379", "URL of the service of ready members")
 	tlsFlags(f, &r.TLS)
 	f.DurationVar(&r.giveUp, "give-up", time.Minute, "how long a running cluster that can't change its members is asked again")

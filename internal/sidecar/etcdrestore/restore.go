@@ -36,8 +36,8 @@ const (
 	stagingName, beforeName, preparedName = ".restore", ".before", ".prepared"
 	// forName is a file beside prepared data that says what it is of.
 	forName = "for"
-	// revisionBump is added to the restored cluster's revision, and everything below is marked compacted. Clients that watched
-	// the lost cluster hold newer revisions than the snapshot has; without the bump they would miss changes silently.
+	// revisionBump is added to the restored cluster's revision where nobody has told another one, and everything below is marked compacted. Clients that
+	// watched the lost cluster hold newer revisions than the snapshot has; without the bump they would miss changes silently.
 	revisionBump = 1_000_000_000
 	// headerTimeout bounds the wait for a server to begin answering.
 	headerTimeout = 30 * time.Second
@@ -57,10 +57,12 @@ type Restore struct {
 	Prepare bool
 	// Discard gives a restore up: what runs with Prepare and Replace have left is deleted, and the data of before is where it was. Nothing is restored.
 	Discard bool
-	// RevisionBump is added to the snapshot's revision; 0: revisionBump. It must be the same for all members of a cluster.
+	// RevisionBump is added to the snapshot's revision; 0: what the Secret tells, else revisionBump. It must be the same for all members of a cluster.
 	RevisionBump uint64
-	Log          io.Writer
-	HTTP         *http.Client
+	// Secret is the folder with the keys of the Secret by which the snapshot is read.
+	Secret string
+	Log    io.Writer
+	HTTP   *http.Client
 	// Fetch reads what is no plain download into a file, checked; nil: nothing else is read.
 	Fetch Fetch
 }
@@ -87,6 +89,9 @@ func (r Restore) Run(ctx context.Context) error {
 	if len(entries) > 0 && !r.Replace && !r.Prepare {
 		fmt.Fprintf(r.Log, "%s has data: nothing to restore\n", dataDir)
 		return nil
+	}
+	if r.RevisionBump, err = r.bump(); err != nil {
+		return err
 	}
 	staging, prepared := filepath.Join(filepath.Dir(dataDir), stagingName), filepath.Join(filepath.Dir(dataDir), preparedName)
 	if r.Replace {
@@ -120,6 +125,15 @@ func (r Restore) Run(ctx context.Context) error {
 		return r.keep(staging, prepared)
 	}
 	return r.publish(restored, dataDir, staging)
+}
+
+// bump is what is added to the snapshot's revision.
+func (r Restore) bump() (uint64, error) {
+	if r.RevisionBump != 0 || r.Secret == "" || !backups.WithSecret(r.URL) {
+		return cmp.Or(r.RevisionBump, revisionBump), nil
+	}
+	parts, err := backups.ReadParts(r.Secret)
+	return cmp.Or(parts[r.Shard].RevisionBump, revisionBump), err
 }
 
 // mark says what prepared data is of.
@@ -172,7 +186,7 @@ func (r Restore) restore(file, out string, self etcdinit.Peer, cfg etcdinit.Conf
 	err := snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: file, OutputDataDir: out, Name: self.Name, PeerURLs: []string{self.URL},
 		InitialCluster: cfg.InitialCluster(), InitialClusterToken: cfg.Token(),
-		RevisionBump: cmp.Or(r.RevisionBump, revisionBump), MarkCompacted: true,
+		RevisionBump: r.RevisionBump, MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the snapshot: %w", err)
@@ -331,7 +345,7 @@ func store(body io.Reader, path string, limit int64, wantSHA string) (err error)
 
 // Command is `control-plane-operator etcd-restore`, which `hcp-sidecar etcd-init restore` starts. fetch reads what a plain download can't.
 func Command(fetch Fetch) *cobra.Command {
-	r := Restore{Fetch: fetch, HTTP: &http.Client{Transport: &http.Transport{
+	r := Restore{Fetch: fetch, Secret: backups.Mount, HTTP: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: headerTimeout,
 	}}}
 	timeout := time.Hour
@@ -365,7 +379,7 @@ func Command(fetch Fetch) *cobra.Command {
 	f.BoolVar(&r.Replace, "replace", false, "replace data that is there, once the snapshot has been restored beside it")
 	f.BoolVar(&r.Prepare, "prepare", false, "restore beside data that is there, for a later run with --replace, which needs no storage any more")
 	f.BoolVar(&r.Discard, "discard", false, "give a restore up: delete what --prepare and --replace have left, and put the data of before where it was")
-	f.Uint64Var(&r.RevisionBump, "revision-bump", revisionBump, "what is added to the snapshot's revision; the same for all members")
+	f.Uint64Var(&r.RevisionBump, "revision-bump", 0, fmt.Sprintf("what is added to the snapshot's revision; the same for all members; 0: what Secret %s tells, else %d", backups.Secret, revisionBump))
 	f.Int64Var(&r.MaxBytes, "max-bytes", maxSnapshot, "largest snapshot accepted")
 	f.DurationVar(&timeout, "timeout", timeout, "give up after this long")
 	return cmd

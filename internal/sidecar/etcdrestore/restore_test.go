@@ -254,6 +254,52 @@ func TestRestoreShard(t *testing.T) {
 	}
 }
 
+// revisionOf is the newest revision in a database.
+func revisionOf(t *testing.T, db string) int64 {
+	t.Helper()
+	status, err := snapshot.NewV3(zap.NewNop()).Status(db)
+	must(t, err)
+	return status.Revision
+}
+
+func TestRevisionBump(t *testing.T) {
+	file := takeSnapshot(t)
+	db := filepath.Join(t.TempDir(), "snapshot.db")
+	must(t, os.WriteFile(db, file, 0o600))
+	fetch := func(_ context.Context, _, _, to string) error { return os.WriteFile(to, file, 0o600) }
+	const told = `{"":{"revisionBump":1764000000000000},"events":{"revisionBump":1764000000000007}}`
+	for name, tc := range map[string]struct {
+		shard, parts string
+		given        uint64
+		want         int64
+		says         string // of the error; empty: none
+	}{
+		"When the Secret tells a bump it should be added":                                      {parts: told, want: 1764000000000000},
+		"When the Secret tells another one for the shard that should be added":                 {parts: told, shard: "events", want: 1764000000000007},
+		"When the Secret tells none for the shard clients should be led beyond all the same":   {parts: told, shard: "leases", want: revisionBump},
+		"When an older version or a person made the Secret it should be the one as before":     {want: revisionBump},
+		"When the pod was told a bump that should be added, whatever the Secret tells":         {parts: told, given: 9, want: 9},
+		"When the Secret can't be understood nothing should be restored at a revision too low": {parts: "{", says: "reading key parts of Secret etcd-restore"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, _ := world(t, http.StatusOK, nil)
+			r.URL, r.Shard, r.Fetch, r.RevisionBump, r.Secret = "s3://backups/1.db.enc", tc.shard, fetch, tc.given, t.TempDir()
+			if tc.parts != "" {
+				must(t, os.WriteFile(filepath.Join(r.Secret, "parts"), []byte(tc.parts), 0o600))
+			}
+			err := r.Run(t.Context())
+			if tc.says != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
+				g.Expect(r.DataDir).NotTo(BeADirectory())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(revisionOf(t, filepath.Join(r.DataDir, "member", "snap", "db")) - revisionOf(t, db)).To(Equal(tc.want))
+		})
+	}
+}
+
 func TestPrepare(t *testing.T) {
 	file := takeSnapshot(t)
 	volume := func(t *testing.T) (prepare, replace Restore, mark string) {

@@ -26,6 +26,8 @@ const (
 	requestTimeout = 10 * time.Second
 	// maxBody bounds an answer. The largest one expected is the discovery document of a group with many resources.
 	maxBody = 8 << 20
+	// idleTimeout ends connections of a client that nobody closed: a server need not end them itself. Whoever asks every minute keeps one.
+	idleTimeout = 90 * time.Second
 )
 
 // Client sends requests to one API server.
@@ -68,7 +70,7 @@ func FromKubeconfigBytes(raw []byte) (*Client, error) {
 
 func newClient(conn *connection) *Client {
 	return &Client{base: conn.base, token: conn.token, http: &http.Client{
-		Transport: &http.Transport{TLSClientConfig: conn.tls, Proxy: http.ProxyFromEnvironment},
+		Transport: &http.Transport{TLSClientConfig: conn.tls, Proxy: http.ProxyFromEnvironment, IdleConnTimeout: idleTimeout},
 		// An API server has no reason to send us elsewhere, and a tenant's must not.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -101,6 +102,12 @@ func TestClient(t *testing.T) {
 		}), "token: t"))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(c.Get(t.Context(), "/api/v1", nil)).To(MatchError(ContainSubstring("longer than")))
+	})
+	t.Run("When a client is left behind it should end its connections by itself", func(t *testing.T) {
+		g := NewWithT(t)
+		c, err := FromKubeconfigBytes(kubeconfigOf(serve(t, discovery), "token: t"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(c.http.Transport.(*http.Transport).IdleConnTimeout).To(And(BeNumerically(">", 0), BeNumerically("<=", 5*time.Minute)))
 	})
 	t.Run("When the server redirects it should not follow with our token", func(t *testing.T) {
 		g := NewWithT(t)

@@ -9,6 +9,8 @@ import (
 	"net/http/httputil"
 	"sync"
 	"time"
+
+	"hcp.internal/platform/internal/konnectivity"
 )
 
 // connectHandler is an HTTP proxy: CONNECT, and requests with a whole URL, which are of the scheme http.
@@ -64,26 +66,46 @@ func connect(w http.ResponseWriter, r *http.Request, d *Dialer, log *slog.Logger
 			return
 		}
 	}
-	pipe(context.WithoutCancel(r.Context()), client, target)
+	pipe(context.WithoutCancel(r.Context()), client, target, konnectivity.HalfClosed)
 }
 
-// pipe copies both ways until both have ended, one has failed, or ctx is over.
-func pipe(ctx context.Context, a, b net.Conn) {
-	stop := context.AfterFunc(ctx, func() {
-		_ = a.Close()
-		_ = b.Close()
-	})
+// pipe copies both ways until both have ended, one has failed, or ctx is over. When one has ended, or the client has gone, and nothing moves for halfClosed, the
+// other is not waited for.
+func pipe(ctx context.Context, client, target net.Conn, halfClosed time.Duration) {
+	end := func() {
+		_ = client.Close()
+		_ = target.Close()
+	}
+	stop := context.AfterFunc(ctx, end)
 	defer stop()
+	lull, over := &konnectivity.Lull{}, make(chan struct{})
+	defer close(over)
+	go lull.Watch(client, halfClosed, over, end)
 	var both sync.WaitGroup
 	half := func(to, from net.Conn) {
-		_, err := io.Copy(to, from)
+		_, err := io.Copy(moving{to, lull}, from)
+		lull.Ended()
 		if c, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
 			_ = c.CloseWrite()
 			return
 		}
 		_ = to.Close()
 	}
-	both.Go(func() { half(a, b) })
-	both.Go(func() { half(b, a) })
+	both.Go(func() { half(client, target) })
+	both.Go(func() { half(target, client) })
 	both.Wait()
+}
+
+// moving tells of what is written.
+type moving struct {
+	io.Writer
+	lull *konnectivity.Lull
+}
+
+func (m moving) Write(p []byte) (int, error) {
+	n, err := m.Writer.Write(p)
+	if n > 0 {
+		m.lull.Moved()
+	}
+	return n, err
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/net/http/httpproxy"
@@ -183,6 +184,59 @@ func TestProxies(t *testing.T) {
 		g.Expect(get(g, c, "http://idp.example.com")).To(Equal("by name"))
 		g.Expect(get(g, c, "http://none.example.com")).To(ContainSubstring("none.example.com:80 is not there"))
 		g.Expect(get(g, http.DefaultClient, s.URL)).To(ContainSubstring("this is a proxy"))
+	})
+}
+
+func TestPipe(t *testing.T) {
+	// pair is both ends of a connection.
+	pair := func(t *testing.T) (ours, theirs *net.TCPConn) {
+		g := NewWithT(t)
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		g.Expect(err).NotTo(HaveOccurred())
+		defer l.Close()
+		there, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+		g.Expect(err).NotTo(HaveOccurred())
+		here, err := l.Accept()
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _, _ = here.Close(), there.Close() })
+		return here.(*net.TCPConn), there.(*net.TCPConn)
+	}
+	start := func(t *testing.T, halfClosed time.Duration) (client, target *net.TCPConn, done chan struct{}) {
+		a, client := pair(t)
+		b, target := pair(t)
+		done = make(chan struct{})
+		go func() { defer close(done); pipe(t.Context(), a, b, halfClosed) }()
+		return client, target, done
+	}
+	for name, tc := range map[string]func(client, target *net.TCPConn) error{
+		"When the client has ended it should not wait for a target that never does":  func(client, _ *net.TCPConn) error { return client.Close() },
+		"When the target has ended it should not wait for a client that never does":  func(_, target *net.TCPConn) error { return target.CloseWrite() },
+		"When the client has said all it should not wait for a target without words": func(client, _ *net.TCPConn) error { return client.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			client, target, done := start(t, 20*time.Millisecond)
+			g.Consistently(done).WithTimeout(100*time.Millisecond).ShouldNot(BeClosed(), "nobody has ended")
+			g.Expect(tc(client, target)).To(Succeed())
+			g.Eventually(done).WithTimeout(30 * time.Second).Should(BeClosed())
+		})
+	}
+	t.Run("When the client has said all it should get an answer that takes its time", func(t *testing.T) {
+		g := NewWithT(t)
+		client, target, done := start(t, time.Second)
+		g.Expect(client.CloseWrite()).To(Succeed())
+		const parts = 50
+		go func() {
+			defer target.Close()
+			for range parts {
+				_, _ = io.WriteString(target, "part ")
+				time.Sleep(50 * time.Millisecond) // all parts together take more than twice the bound
+			}
+		}()
+		got, err := io.ReadAll(client)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(got)).To(Equal(strings.Repeat("part ", parts)))
+		g.Eventually(done).WithTimeout(30 * time.Second).Should(BeClosed())
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"hcp.internal/platform/internal/konnectivity"
 )
 
 // SOCKS version 5, RFC 1928: the command CONNECT, without authentication, for the containers of the same pod.
@@ -50,7 +52,7 @@ func serveSocks(ctx context.Context, client net.Conn, d *Dialer) error {
 	if err := errors.Join(client.SetDeadline(time.Time{}), reply(client, replyOK)); err != nil {
 		return err
 	}
-	pipe(ctx, client, target)
+	pipe(ctx, client, target, konnectivity.HalfClosed)
 	return nil
 }
 

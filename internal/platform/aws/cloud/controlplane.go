@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +22,9 @@ import (
 	"hcp.internal/platform/internal/platform/aws/workers"
 	"hcp.internal/platform/internal/platform/beside"
 )
+
+// credentialsFile is the variable of the environment that names the SDK's file of credentials.
+const credentialsFile = "AWS_SHARED_CREDENTIALS_FILE"
 
 // ControlPlane is the command that works in AWS for one hosted control plane.
 func ControlPlane() *cobra.Command {
@@ -43,7 +47,7 @@ func RunControlPlane(ctx context.Context, cfg *rest.Config, namespace string) er
 	if err != nil {
 		return err
 	}
-	w := &workers.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, NewAPI: workers.NewAPI}
+	w := &workers.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}, NewAPI: workers.NewAPI, Credentials: os.Getenv(credentialsFile)}
 	if err := w.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("setting up the security group of workers: %w", err)
 	}
@@ -52,7 +56,7 @@ func RunControlPlane(ctx context.Context, cfg *rest.Config, namespace string) er
 	}
 	applier := apply.New(mgr.GetClient(), names.ControlPlaneOperator)
 	balancers := &privatelink.Balancers{Client: mgr.GetClient(), Applier: applier, Clock: clock.RealClock{}}
-	ends := &privatelink.Endpoints{Client: mgr.GetClient(), Applier: applier, Clock: clock.RealClock{}, Open: privatelink.OpenConsumer}
+	ends := &privatelink.Endpoints{Client: mgr.GetClient(), Applier: applier, Clock: clock.RealClock{}, Open: privatelink.OpenConsumer, Credentials: os.Getenv(credentialsFile)}
 	if there, err := served(mgr); err != nil {
 		return err
 	} else if there {

@@ -85,6 +85,7 @@ func RunManagement(ctx context.Context, cfg *rest.Config, o ManagementOptions) e
 	if o.PrivateLink != "" {
 		r := &privatelink.Services{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Identity: o.Identity, Region: o.PrivateLink, Open: privatelink.OpenProvider,
+			Credentials: os.Getenv(credentialsFile),
 		}
 		if err := r.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("setting up the VPC endpoint services: %w", err)

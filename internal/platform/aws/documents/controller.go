@@ -58,7 +58,7 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	Location Location
 	Identity scope.Identity
-	// Open makes the client of the bucket; it is called until it succeeds once.
+	// Open makes the client of the bucket; it is called until it succeeds, and again when the credentials of Location change.
 	Open func(ctx context.Context) (Bucket, error)
 
 	buckets  beside.Clients[struct{}, Bucket]
@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) open(ctx context.Context) (Bucket, error) {
-	return r.buckets.Get(struct{}{}, func() (Bucket, error) { return r.Open(ctx) })
+	return r.buckets.Get(struct{}{}, r.Location.Credentials, func() (Bucket, error) { return r.Open(ctx) })
 }
 
 // Reconcile does one pass.

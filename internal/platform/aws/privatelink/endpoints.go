@@ -33,8 +33,10 @@ type Endpoints struct {
 	Client  client.Client
 	Applier *apply.Applier
 	Clock   clock.PassiveClock
-	// Open makes the client of AWS for a cluster; it is called until it succeeds, and again for other roles.
+	// Open makes the client of AWS for a cluster; it is called until it succeeds, and again for other roles, and when Credentials changes.
 	Open func(ctx context.Context, as Account) (*Consumer, error)
+	// Credentials is the file that Open reads; empty: none.
+	Credentials string
 
 	clients  beside.Clients[Account, *Consumer]
 	patience patience
@@ -66,7 +68,7 @@ func accountOf(hcp *hyperv1.HostedControlPlane) Account {
 
 func (r *Endpoints) open(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
 	as := accountOf(hcp)
-	c, err := r.clients.Get(as, func() (*Consumer, error) { return r.Open(ctx, as) })
+	c, err := r.clients.Get(as, r.Credentials, func() (*Consumer, error) { return r.Open(ctx, as) })
 	if err != nil {
 		return nil, errors.New("the credentials for AWS in Secret control-plane-operator-creds can't be read: spec.platform.aws.rolesRef.controlPlaneOperatorARN of the HostedCluster names the role")
 	}

@@ -48,8 +48,10 @@ type Services struct {
 	Identity scope.Identity
 	// Region is that of the management cluster. Load balancers are there, and so endpoint services.
 	Region string
-	// Open makes the client of AWS; it is called until it succeeds once.
+	// Open makes the client of AWS; it is called until it succeeds, and again when Credentials changes.
 	Open func(ctx context.Context, region string) (*Provider, error)
+	// Credentials is the file that Open reads; empty: none.
+	Credentials string
 
 	clients  beside.Clients[struct{}, *Provider]
 	patience patience
@@ -74,7 +76,7 @@ func ofPool(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func (r *Services) open(ctx context.Context) (*Provider, error) {
-	return r.clients.Get(struct{}{}, func() (*Provider, error) { return r.Open(ctx, r.Region) })
+	return r.clients.Get(struct{}{}, r.Credentials, func() (*Provider, error) { return r.Open(ctx, r.Region) })
 }
 
 // Reconcile does one pass.

@@ -47,8 +47,10 @@ const (
 type Reconciler struct {
 	Client client.Client
 	Clock  clock.PassiveClock
-	// NewAPI makes a client for a region; it is called until it succeeds once.
+	// NewAPI makes a client for a region; it is called until it succeeds, and again when Credentials changes.
 	NewAPI func(ctx context.Context, region string) (API, error)
+	// Credentials is the file that NewAPI reads; empty: none.
+	Credentials string
 
 	clients  beside.Clients[struct{}, API]
 	outcomes outcome.Outcomes
@@ -63,7 +65,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // client is that of EC2.
 func (r *Reconciler) client(ctx context.Context, hcp *hyperv1.HostedControlPlane) (API, error) {
-	return r.clients.Get(struct{}{}, func() (API, error) { return r.NewAPI(ctx, hcp.Spec.Platform.AWS.Region) })
+	return r.clients.Get(struct{}{}, r.Credentials, func() (API, error) { return r.NewAPI(ctx, hcp.Spec.Platform.AWS.Region) })
 }
 
 // Reconcile does one pass.

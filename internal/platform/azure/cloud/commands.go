@@ -83,6 +83,7 @@ func RunManagement(ctx context.Context, cfg *rest.Config, identity scope.Identit
 	}
 	r := &privatelink.Services{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, Identity: identity,
+		Credentials: os.Getenv(privatelink.EnvCredentials),
 		Open: func(cloudName string) (*privatelink.Provider, error) {
 			at, err := privatelink.OpenManagement(cloudName)
 			if err != nil {

@@ -45,6 +45,8 @@ type account struct {
 	// refuse has a call fail with a code.
 	refuse map[string]string
 	made   int
+	// race is what somebody does right before a record is written.
+	race func()
 }
 
 func newAccount() *account {
@@ -424,14 +426,26 @@ func (a *account) recordsServer() dnsfake.RecordSetsServer {
 			}
 			return answer(armprivatedns.RecordSetsClientGetResponse{RecordSet: *a.records[zone+"/"+name]}), e
 		},
-		CreateOrUpdate: func(_ context.Context, _, zone string, _ armprivatedns.RecordType, name string, s armprivatedns.RecordSet, _ *armprivatedns.RecordSetsClientCreateOrUpdateOptions) (r azfake.Responder[armprivatedns.RecordSetsClientCreateOrUpdateResponse], e azfake.ErrorResponder) {
+		CreateOrUpdate: func(_ context.Context, _, zone string, _ armprivatedns.RecordType, name string, s armprivatedns.RecordSet, o *armprivatedns.RecordSetsClientCreateOrUpdateOptions) (r azfake.Responder[armprivatedns.RecordSetsClientCreateOrUpdateResponse], e azfake.ErrorResponder) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
+			if a.race != nil {
+				a.race()
+				a.race = nil
+			}
 			e, ok := a.call("put record")
 			if !ok {
 				return r, e
 			}
-			s.Name, s.Type = &name, to.Ptr("Microsoft.Network/privateDnsZones/A")
+			if o == nil {
+				o = &armprivatedns.RecordSetsClientCreateOrUpdateOptions{}
+			}
+			if live := a.records[zone+"/"+name]; o.IfNoneMatch != nil && live != nil || o.IfMatch != nil && (live == nil || value(live.Etag) != *o.IfMatch) {
+				e.SetResponseError(http.StatusPreconditionFailed, "PreconditionFailed")
+				return r, e
+			}
+			a.made++
+			s.Name, s.Type, s.Etag = &name, to.Ptr("Microsoft.Network/privateDnsZones/A"), to.Ptr(fmt.Sprint("etag-", a.made))
 			a.records[zone+"/"+name] = &s
 			return answer(armprivatedns.RecordSetsClientCreateOrUpdateResponse{RecordSet: s}), a.lost()
 		},

@@ -58,7 +58,7 @@ func (r *Endpoints) SetupWithManager(mgr ctrl.Manager) error {
 
 func (r *Endpoints) open(obj *hyperv1.AzurePrivateLinkService, hcp *hyperv1.HostedControlPlane) (*Consumer, error) {
 	cloudName, subscription := hcp.Spec.Platform.Azure.Cloud, string(obj.Spec.SubscriptionID)
-	return r.clients.Get([2]string{cloudName, subscription}, func() (*Consumer, error) { return r.Open(cloudName, subscription) })
+	return r.clients.Get([2]string{cloudName, subscription}, "", func() (*Consumer, error) { return r.Open(cloudName, subscription) })
 }
 
 // Reconcile does one pass.

@@ -93,7 +93,11 @@ func told(what string, err error) error {
 		}
 		return &refusal{text, answer.StatusCode, err}
 	case errors.As(err, &identity):
-		return &refusal{what + ": Azure takes no token of the operator's identity: check its client ID, tenant and federated credential", http.StatusUnauthorized, err}
+		remedy := "check its client ID, tenant and federated credential"
+		if secret := new(secretRefused); errors.As(err, &secret) {
+			remedy = "check clientId, tenantId and clientSecret in the Secret that --azure-private-creds made or --azure-private-secret names: the client secret may have expired"
+		}
+		return &refusal{what + ": Azure takes no token of the operator's identity: " + remedy, http.StatusUnauthorized, err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &refusal{what + ": Azure doesn't answer in time", 0, err}
 	}
@@ -104,6 +108,12 @@ func told(what string, err error) error {
 func gone(err error) bool {
 	var answer *azcore.ResponseError
 	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
+}
+
+// changed tells that what was to be written is not what was read any more.
+func changed(err error) bool {
+	var answer *azcore.ResponseError
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusPreconditionFailed
 }
 
 // is tells whether Azure answered with one of these codes.

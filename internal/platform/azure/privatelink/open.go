@@ -2,6 +2,7 @@ package privatelink
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
@@ -68,10 +70,11 @@ func OpenManagement(cloudName string) (Location, error) {
 			return Location{}, errors.New("the operator's credentials for Azure must be JSON with subscriptionId, tenantId, clientId and clientSecret")
 		}
 		at.Subscription = cmp.Or(at.Subscription, f.SubscriptionID)
-		at.Token, err = azidentity.NewClientSecretCredential(f.TenantID, f.ClientID, f.ClientSecret, &azidentity.ClientSecretCredentialOptions{ClientOptions: common})
+		secret, err := azidentity.NewClientSecretCredential(f.TenantID, f.ClientID, f.ClientSecret, &azidentity.ClientSecretCredentialOptions{ClientOptions: common})
 		if err != nil {
 			return Location{}, errors.New("the operator's credentials for Azure name no tenant, client or secret that could be one")
 		}
+		at.Token = bySecret{secret}
 	case os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "":
 		at.Token, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: common})
 	default:
@@ -82,6 +85,27 @@ func OpenManagement(cloudName string) (Location, error) {
 	}
 	return at, err
 }
+
+// bySecret is a credential by the secret of a client.
+type bySecret struct{ azcore.TokenCredential }
+
+// GetToken implements azcore.TokenCredential.
+func (b bySecret) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	token, err := b.TokenCredential.GetToken(ctx, o)
+	if err != nil {
+		err = &secretRefused{err}
+	}
+	return token, err
+}
+
+// secretRefused is an error of a credential by the secret of a client, for which another remedy helps than for others.
+type secretRefused struct{ cause error }
+
+// Error implements error.
+func (s *secretRefused) Error() string { return s.cause.Error() }
+
+// Unwrap gives the SDK's error.
+func (s *secretRefused) Unwrap() error { return s.cause }
 
 // OpenControlPlane is as whom the control-plane-operator works in a hosted cluster's subscription: by the tokens of its pod.
 func OpenControlPlane(cloudName, subscription string) (Location, error) {

@@ -51,8 +51,10 @@ type Services struct {
 	Live     client.Reader
 	Clock    clock.PassiveClock
 	Identity scope.Identity
-	// Open makes the client of a cloud; it is called until it succeeds once.
+	// Open makes the client of a cloud; it is called until it succeeds, and again when Credentials changes.
 	Open func(cloudName string) (*Provider, error)
+	// Credentials is the file that Open reads; empty: none.
+	Credentials string
 
 	clients  beside.Clients[string, *Provider]
 	outcomes outcome.Outcomes
@@ -71,7 +73,7 @@ func (r *Services) open(hc *hyperv1.HostedCluster) (*Provider, error) {
 	if hc != nil && hc.Spec.Platform.Azure != nil {
 		cloudName = hc.Spec.Platform.Azure.Cloud
 	}
-	return r.clients.Get(cloudName, func() (*Provider, error) { return r.Open(cloudName) })
+	return r.clients.Get(cloudName, r.Credentials, func() (*Provider, error) { return r.Open(cloudName) })
 }
 
 // Reconcile does one pass.

@@ -79,18 +79,38 @@ func (c *Consumer) ensureLink(ctx context.Context, group, zone, link, network st
 	return told("failed to link private zone "+zone+" to the virtual network", err)
 }
 
-// ensureRecord has a name lead to an address.
+// ensureRecord has a name lead to an address. A record of others stays as it is, and will do if it leads there already.
 func (c *Consumer) ensureRecord(ctx context.Context, group string, r record, address, infraID string) error {
 	out, err := c.records.Get(ctx, group, r.zone, armprivatedns.RecordTypeA, r.name, nil)
 	if err != nil && !gone(err) {
 		return told("failed to read the record of "+r.name+"."+r.zone, err)
 	}
-	if p := out.Properties; err == nil && p != nil && len(p.ARecords) == 1 && value(p.ARecords[0].IPv4Address) == address && value(p.TTL) == recordTTL && value(p.Metadata[recordOwner]) == infraID {
-		return nil
+	only := &armprivatedns.RecordSetsClientCreateOrUpdateOptions{IfNoneMatch: to.Ptr("*")}
+	if err == nil {
+		live := out.Properties
+		if live == nil {
+			live = &armprivatedns.RecordSetProperties{}
+		}
+		leads, ours := "nothing", value(live.Metadata[recordOwner]) == infraID
+		if len(live.ARecords) > 0 {
+			leads = value(live.ARecords[0].IPv4Address)
+		}
+		there := len(live.ARecords) == 1 && leads == address
+		switch {
+		case there && (!ours || value(live.TTL) == recordTTL):
+			return nil
+		case !ours:
+			return fmt.Errorf("record %s of private zone %s leads to %s and isn't this cluster's (it lacks metadata %s=%s): remove the record, or publish the control plane under other names",
+				r.name, r.zone, leads, recordOwner, infraID)
+		}
+		only = &armprivatedns.RecordSetsClientCreateOrUpdateOptions{IfMatch: out.Etag}
 	}
 	_, err = c.records.CreateOrUpdate(ctx, group, r.zone, armprivatedns.RecordTypeA, r.name, armprivatedns.RecordSet{Properties: &armprivatedns.RecordSetProperties{
 		TTL: to.Ptr[int64](recordTTL), ARecords: []*armprivatedns.ARecord{{IPv4Address: &address}}, Metadata: map[string]*string{recordOwner: &infraID},
-	}}, nil)
+	}}, only)
+	if changed(err) { // or an answer was lost, and it is ours
+		return waitFor("Record %s of private zone %s was written just now", r.name, r.zone)
+	}
 	return told("failed to set the record of "+r.name+"."+r.zone, err)
 }
 
@@ -131,7 +151,7 @@ func (c *Consumer) removeRecords(ctx context.Context, group string, list []recor
 	for _, r := range list {
 		out, err := c.records.Get(ctx, group, r.zone, armprivatedns.RecordTypeA, r.name, nil)
 		if err == nil && out.Properties != nil && value(out.Properties.Metadata[recordOwner]) == infraID {
-			_, err = c.records.Delete(ctx, group, r.zone, armprivatedns.RecordTypeA, r.name, nil)
+			_, err = c.records.Delete(ctx, group, r.zone, armprivatedns.RecordTypeA, r.name, &armprivatedns.RecordSetsClientDeleteOptions{IfMatch: out.Etag})
 		}
 		if err != nil && !gone(err) {
 			return told("failed to delete the record of "+r.name+"."+r.zone, err)

@@ -10,13 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "hcp.internal/api/hypershift/v1beta1"
-	"hcp.internal/platform/internal/aws/infra"
-	"hcp.internal/platform/internal/cli/aws"
 	"hcp.internal/platform/internal/kube/read"
 )
 
 // cloudsPage is how many HostedClusters are read at once.
 const cloudsPage = 200
+
+// Words of `hypershift destroy infra aws`. A test compares them with those of its own packages, which would bring the SDK of AWS to whoever imports this one.
+const (
+	ownerFlag = "vpc-owner-aws-creds"
+	noPrefix  = "none"
+)
 
 // clouds says of each hosted cluster what stays in the account of a cloud when it is destroyed here, without credentials of that account. AWS is the
 // one cloud in which our commands make anything.
@@ -47,11 +51,11 @@ func inAWS(hc *hyperv1.HostedCluster) string {
 	domain := string(hc.Spec.DNS.BaseDomain)
 	account := fmt.Sprintf("--infra-id %s --region %s", hc.Spec.InfraID, platform.Region)
 	if platform.SharedVPC != nil {
-		account += fmt.Sprintf(" --%s FILE", aws.OwnerFlag)
+		account += fmt.Sprintf(" --%s FILE", ownerFlag)
 	}
 	names := []string{"--name " + hc.Name, "--base-domain " + domain}
 	if prefix := hc.Spec.DNS.BaseDomainPrefix; prefix != nil && *prefix == "" {
-		names = append(names, "--base-domain-prefix "+infra.NoPrefix)
+		names = append(names, "--base-domain-prefix "+noPrefix)
 	} else if prefix != nil {
 		names = append(names, "--base-domain-prefix "+string(*prefix))
 	}

@@ -37,8 +37,8 @@ const (
 
 // TestAuthoritiesUnmissed replaces every authority of a highly available hosted cluster under the eyes of four clients, of whose requests none may
 // fail, but for writes that reach etcd while it has no leader (see handovers). One client reads its kubeconfig again all the time, one keeps that which
-// trusts both authorities, one reads logs through the tunnel, and one is a pod of the hosted cluster. The test makes the cluster itself, in "hypershift local up --state-dir /tmp/hcp-e2e
-// --skip-demo".
+// trusts both authorities, one reads logs through the tunnel, and one is a pod of the hosted cluster. The test makes the cluster itself, in
+// "hypershift local up --state-dir /tmp/hcp-e2e --skip-demo".
 func TestAuthoritiesUnmissed(t *testing.T) {
 	m := management()
 	t.Cleanup(func() {

@@ -109,7 +109,7 @@ func addPlugin(ctx component.WorkloadContext, pod *corev1.PodSpec, plugins int) 
 		Command:      []string{"/usr/bin/control-plane-operator", "kms-plugin"},
 		Args:         []string{"--keys=" + encryption.PluginKeyDir, "--sockets=" + encryption.PluginSocketDir},
 		Env:          []corev1.EnvVar{{Name: "GOMAXPROCS", Value: "1"}, {Name: "GOMEMLIMIT", Value: "24MiB"}},
-		Lifecycle:    &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: sleep}}},
+		Lifecycle:    preStop(sleep),
 		Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("30Mi")}},
 		VolumeMounts: []corev1.VolumeMount{sockets},
 	})
